@@ -1,0 +1,1 @@
+"""What is known: frozen values, no behaviour beyond reading themselves."""

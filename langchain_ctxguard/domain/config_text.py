@@ -1,0 +1,67 @@
+"""YAML text to a mapping, and where in the text a key stands. Text in, values out: files are read by the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from langchain_ctxguard.errors import ConfigurationError
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """A loader that refuses a key given twice: YAML would silently keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the signature is PyYAML's
+        """Return the mapping of `node`; raise on a repeated key."""
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]  # PyYAML's stubs leave it untyped
+            if key in seen:
+                problem = f"the key {key!r} is given twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep=deep)
+
+
+def read_mapping(text: str, *, name: str) -> dict[str, Any]:
+    """Return the mapping that `text` holds; an empty text is an empty mapping.
+
+    Raises:
+        ConfigurationError: naming `name` and the line.
+    """
+    try:
+        data = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        line = 1 if error.problem_mark is None else error.problem_mark.line + 1
+        msg = f"{name}:{line}: {error.problem or 'not valid YAML'}."
+        raise ConfigurationError(msg) from error
+    except yaml.YAMLError as error:
+        msg = f"{name}: not valid YAML: {error}."
+        raise ConfigurationError(msg) from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        msg = f"{name}:1: a config file is a mapping of sections (constraints, compaction), not a {type(data).__name__}."
+        raise ConfigurationError(msg)
+    return data
+
+
+def locate(text: str, path: Sequence[str | int]) -> int:
+    """Return the line, from 1, of the deepest part of `path` that stands in `text`."""
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    line = 1
+    for part in path:
+        found = None
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if key.value == str(part):
+                    line, found = key.start_mark.line + 1, value
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            found = node.value[part]
+            line = found.start_mark.line + 1
+        if found is None:
+            return line
+        node = found
+    return line

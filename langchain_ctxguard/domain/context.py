@@ -1,0 +1,110 @@
+"""Where the visible context starts, and what stands for the part before it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from langchain_ctxguard.domain.evidence import Evidence
+from langchain_ctxguard.domain.summary import StructuredSummary
+from langchain_ctxguard.domain.value import Value, canonical_json, digest_of
+
+SCHEMA_VERSION = 1
+
+
+class Cut(Value):
+    """The first kept message, found by identity; the position is a hint the identity must confirm."""
+
+    anchors: tuple[str, ...] = ()
+    """Keys of the first kept messages, oldest first: the earliest survivor serves, so trimming the state hides nothing."""
+
+    position: int = Field(default=0, ge=0)
+    """How many messages of the original list lie before the cut."""
+
+    evicted: str | None = None
+    """Key of the last message before the cut: serves when everything kept was removed since."""
+
+
+class ContextBody(Value):
+    """What a version shows in place of the evicted messages."""
+
+    summary: StructuredSummary
+    evidence: Evidence
+    summary_id: str
+    """Id of the rendered summary message: random in an agent, so no client can claim it."""
+
+    request: str | None = None
+    """Key of the last human message where it lies before the cut; it stands verbatim in every view."""
+
+    elided: dict[str, int] = Field(default_factory=dict)
+    """Tool results too large for the window: call id -> characters shown. The originals stay where they are."""
+
+    committed_at: str | None = None
+    """Key of the newest message when this version was made: usage reported before it describes another context."""
+
+    rules_fingerprint: str = ""
+    """Fingerprint of the rules in force when this version was made."""
+
+    rendered: tuple[str, ...] = ()
+    """Digests of the pins, evidence and summary texts: a list that holds them is a view of this version."""
+
+
+class ContextHead(Value):
+    """The newest version of a thread's context, as it lies in the state channel `ctxguard`.
+
+    The channel is private but no secret: it can be read in streams and forged with `update_state`. Without a matching digest
+    and a known cut it counts for nothing, and it never touches a rule.
+    """
+
+    version: int = Field(ge=0)
+    cut: Cut = Cut()
+    cool_down: int | None = None
+    """No new attempt before the view holds this many tokens: set by a rejected compaction."""
+
+    body: ContextBody | None = None
+    """`None` before the first version (a head may carry nothing but a cool-down)."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form: `{schema_version, version, cut, cool_down, digest, body}`, body as one JSON string."""
+        plain = self._plain()
+        return {**plain, "digest": digest_of(canonical_json(plain))}
+
+    def _plain(self) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "version": self.version,
+            "cut": self.cut.model_dump(mode="json"),
+            "cool_down": self.cool_down,
+            "body": None if self.body is None else canonical_json(self.body.model_dump(mode="json")),
+        }
+
+
+HeadFault = Literal["not_a_head", "unknown_schema", "digest_mismatch", "unreadable_body"]
+"""Why a stored head counts for nothing."""
+
+
+def read_head(data: Any) -> ContextHead | HeadFault | None:
+    """Return the head in `data`, `None` where there is none, or the fault that makes it count for nothing.
+
+    Never raises: a head is untrusted data.
+    """
+    if data is None or data == {}:
+        return None
+    if not isinstance(data, dict) or not isinstance(data.get("version"), int):
+        return "not_a_head"
+    if data.get("schema_version") != SCHEMA_VERSION:
+        return "unknown_schema"
+    plain = {key: value for key, value in data.items() if key != "digest"}
+    try:
+        if digest_of(canonical_json(plain)) != data.get("digest"):
+            return "digest_mismatch"
+        body = data["body"]
+        return ContextHead(
+            version=data["version"],
+            cut=Cut.model_validate(data["cut"]),
+            cool_down=data["cool_down"],
+            body=None if body is None else ContextBody.model_validate_json(body),
+        )
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return "unreadable_body"

@@ -1,0 +1,77 @@
+"""What a summarizer says (`SummaryDraft`) and what is kept of it (`StructuredSummary`)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from langchain_ctxguard.domain.value import Value
+
+Origin = Literal["user", "ai", "tool", "system", "registry"]
+"""Who said it first, as far as the messages show."""
+
+
+class Trust(StrEnum):
+    """How far a fact can be relied on. A claim stays a claim however often it is summarized."""
+
+    CLAIMED = "claimed"
+    CONFIRMED = "confirmed"
+    """Its quote stands verbatim in a successful tool result."""
+
+
+class Fact(Value):
+    """One statement worth keeping."""
+
+    statement: str
+    status: Trust = Trust.CLAIMED
+    """Set by `core.provenance`; what a summarizer writes here is ignored."""
+
+    said_by: Origin | None = None
+    source: str | None = None
+    """Identity of the message it comes from, where known."""
+
+    quote: str | None = None
+    """Verbatim words of the source message that carry the fact."""
+
+
+class Decision(Value):
+    """A choice, and what was turned down for it."""
+
+    chosen: str
+    rejected: tuple[str, ...] = ()
+    why: str = ""
+
+
+class SummaryDraft(Value):
+    """What a summarizer may tell. Actions, files and confirmations are not its to tell: they come from the tool calls."""
+
+    user_intent: str = ""
+    """What the user wants now, in the user's words where possible."""
+
+    pending_items: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    open_questions: tuple[str, ...] = ()
+    dropped_keys: int = 0
+    """How many unexpected keys the answer had; they are counted and forgotten."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Say whether nothing at all was told."""
+        return not (self.user_intent.strip() or self.pending_items or self.facts or self.decisions or self.open_questions)
+
+
+class StructuredSummary(Value):
+    """The summary in force: a cleaned draft. Untrusted history, shown in the user role."""
+
+    schema_version: Literal[1] = 1
+    original_goal: str = ""
+    """The first request of the conversation, from the message itself."""
+
+    user_intent: str = ""
+    pending_items: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    open_questions: tuple[str, ...] = ()
+    language: str | None = None
+    """BCP 47 code of the conversation (`en`, `zh`), where known."""

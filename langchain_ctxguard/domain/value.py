@@ -1,0 +1,29 @@
+"""The base of every value, and the one canonical form a value is hashed in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Value(BaseModel):
+    """A frozen value: equal by content, refused if it has a field nobody knows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def canonical_json(data: Any) -> str:
+    """Return the one JSON text of `data`: sorted keys, no spaces, text as it is.
+
+    >>> canonical_json({"b": 1, "a": "ä"})
+    '{"a":"ä","b":1}'
+    """
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+
+
+def digest_of(text: str) -> str:
+    """Return the SHA-256 of `text` in hexadecimal; lone surrogates count as themselves."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

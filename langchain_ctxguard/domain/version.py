@@ -1,0 +1,98 @@
+"""What a compaction attempt came to: content-free, so it can be kept when the content is erased."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from langchain_ctxguard.domain.value import Value
+
+
+class Outcome(StrEnum):
+    """The last deciding step of a compaction attempt."""
+
+    ACCEPTED = "accepted"
+    REPAIRED = "repaired"
+    RETRIED = "retried"
+    FELL_BACK = "fell_back"
+    REJECTED = "rejected"
+    SKIPPED = "skipped"
+
+
+class ZoneTokens(Value):
+    """Tokens of each zone of the view after the attempt."""
+
+    rules: int = 0
+    """System prompt, pins and tool contracts."""
+
+    evidence: int = 0
+    summary: int = 0
+    working_set: int = 0
+    """The carried request and the kept messages."""
+
+
+class Fault(Value):
+    """One defect of the input, by the message it was found in."""
+
+    kind: Literal[
+        "missing_result",
+        "orphan_result",
+        "duplicate_result",
+        "moved_result",
+        "duplicate_call",
+        "call_without_id",
+        "system_message_in_list",
+    ]
+    message_id: str
+    """Identity of the message, as `core.identity` gives it."""
+
+    call_id: str | None = None
+
+
+class CompactionRecord(Value):
+    """One attempt, in numbers and names. No text of the conversation."""
+
+    outcome: Outcome
+    reason: str
+    """One sentence: why this outcome."""
+
+    trigger: str
+    """What started the attempt: `tokens`, `messages`, `fraction`, `requested`, `overflow`, `full`."""
+
+    version: int
+    """The version in force after the attempt."""
+
+    strategy: str = ""
+    """Name of the summarizer whose draft was used; empty where none was."""
+
+    attempts: int = 0
+    """How many times a summarizer was asked."""
+
+    failures: tuple[str, ...] = ()
+    """Why a summarizer's answer was refused, one entry each; names and reasons, never its words."""
+
+    tokens_before: int = 0
+    tokens_after: int = 0
+    budget: int | None = None
+    evicted_messages: int = 0
+    evicted_tokens: int = 0
+    kept_messages: int = 0
+    zones: ZoneTokens = ZoneTokens()
+    rules_in_force: int = 0
+    rules_missing_before: tuple[str, ...] = ()
+    """Ids of rules a view given back by the caller no longer held; they were put back."""
+
+    rules_missing_after: tuple[str, ...] = ()
+    dropped_keys: int = 0
+    removed_sentences: int = 0
+    downgraded_facts: int = 0
+    elided_results: int = 0
+    faults: tuple[Fault, ...] = ()
+
+
+class ContextEvent(Value):
+    """Something worth knowing that is no compaction attempt."""
+
+    kind: Literal["head_refused", "rules_restored", "input_faults", "second_compactor"]
+    detail: str
+    version: int = 0
