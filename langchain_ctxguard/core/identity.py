@@ -1,0 +1,88 @@
+"""Message -> key. A message is known by its id; where it has none, by a digest and its position in the original list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from langchain_ctxguard.core.roles import calls_of, results_of, speaker_of
+from langchain_ctxguard.domain.context import Cut
+from langchain_ctxguard.domain.value import canonical_json, digest_of
+
+ANCHORS = 16
+"""How many kept messages a cut names: so many may be trimmed from the state before the cut is lost."""
+
+SYNTHETIC = "ctxguard_synthetic"
+"""Mark of a result we made up for a call without one: it stands for nothing in the original list and takes no position."""
+
+
+def message_keys(messages: Sequence[BaseMessage], *, start: int = 0) -> list[str]:
+    """Return one key per message: its id, or `digest@position`.
+
+    Args:
+        messages: A list, or the part of one that begins after `start` messages of the original.
+        start: Position of the first message in the original list, so that a view and the original give the same keys.
+    """
+    keys = []
+    position = start
+    for message in messages:
+        keys.append(message.id or f"{message_digest(message)}@{position}")
+        position += not is_synthetic(message)
+    return keys
+
+
+def is_synthetic(message: BaseMessage) -> bool:
+    """Say whether a message is a result we made up."""
+    return message.type == "tool" and SYNTHETIC in message.additional_kwargs
+
+
+def message_digest(message: BaseMessage) -> str:
+    """Return a digest of role, name, content and call ids."""
+    content: Any = message.content
+    parts = [speaker_of(message), message.name, content, [call.call_id for call in calls_of(message)], list(results_of(message))]
+    return digest_of(canonical_json(parts))[:24]
+
+
+def make_cut(messages: Sequence[BaseMessage], keys: Sequence[str], at: int, *, start: int) -> Cut:
+    """Return the cut before `messages[at]`; `start` is the position of `messages[0]` in the original list."""
+    before = sum(not is_synthetic(message) for message in messages[:at])
+    return Cut(anchors=tuple(keys[at : at + ANCHORS]), position=start + before, evicted=keys[at - 1] if at else None)
+
+
+def find_cut(cut: Cut, messages: Sequence[BaseMessage]) -> int | None:
+    """Return the index of the first message after `cut`, or `None` if nothing the cut names is left.
+
+    The position is tried first and must be confirmed by a key. Otherwise the earliest surviving anchor serves; among equal messages the one
+    whose neighbours match best.
+    """
+    if not cut.anchors and cut.evicted is None:
+        return cut.position if cut.position <= len(messages) else None
+    for offset, anchor in enumerate(cut.anchors):
+        index = cut.position + offset
+        if index < len(messages) and _is(messages[index], anchor):
+            return cut.position
+    if cut.position and cut.position <= len(messages) and cut.evicted is not None and _is(messages[cut.position - 1], cut.evicted):
+        return cut.position
+    for offset, anchor in enumerate(cut.anchors):
+        found = [index for index, message in enumerate(messages) if _is(message, anchor)]
+        if found:
+            rest = cut.anchors[offset:]
+            return max(found, key=lambda index: (_matching(messages[index : index + len(rest)], rest), -abs(index - cut.position)))
+    if cut.evicted is not None:
+        for index in range(len(messages) - 1, -1, -1):
+            if _is(messages[index], cut.evicted):
+                return index + 1
+    return None
+
+
+def _is(message: BaseMessage, key: str) -> bool:
+    if message.id:
+        return message.id == key
+    digest, at, _ = key.rpartition("@")
+    return bool(at) and message_digest(message) == digest
+
+
+def _matching(messages: Sequence[BaseMessage], keys: Sequence[str]) -> int:
+    return sum(_is(message, key) for message, key in zip(messages, keys, strict=False))
