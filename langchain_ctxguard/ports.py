@@ -1,16 +1,18 @@
-"""What the inside may ask of the outside: Protocols and the values they exchange, no implementations."""
+"""What the inside may ask of the outside: Protocols only. What they exchange is in `domain` and `core.effects`."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.domain.summary import StructuredSummary, SummaryDraft
+from langchain_ctxguard.core.effects import SummaryRequest
+from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
+
+__all__ = ["Hook", "Summarizer", "SummaryRequest", "TokenCounter"]
 
 
 class TokenCounter(Protocol):
@@ -22,30 +24,6 @@ class TokenCounter(Protocol):
 
     def __call__(self, messages: Sequence[BaseMessage], /) -> int:
         """Return the tokens of `messages` together."""
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryRequest:
-    """What a summarizer is asked."""
-
-    evicted: tuple[BaseMessage, ...]
-    """Whole units that leave the view, oldest first; never half a tool call. Complete: nothing was trimmed."""
-
-    sources: tuple[str, ...]
-    """Identity of each evicted message, in the same order."""
-
-    previous: StructuredSummary | None
-    """The summary in force, to be carried on."""
-
-    max_tokens: int
-    """Bound of the rendered summary; what exceeds it is cut from the oldest."""
-
-    count: TokenCounter
-    must_keep: tuple[str, ...] = ()
-    """Texts the summary must contain verbatim: a retry after a loss."""
-
-    language: str | None = None
-    """Language of the conversation, where known."""
 
 
 @runtime_checkable

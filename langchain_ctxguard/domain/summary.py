@@ -75,3 +75,9 @@ class StructuredSummary(Value):
     open_questions: tuple[str, ...] = ()
     language: str | None = None
     """BCP 47 code of the conversation (`en`, `zh`), where known."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Say whether there is nothing to show."""
+        told = (self.original_goal, self.user_intent, self.pending_items, self.facts, self.decisions, self.open_questions)
+        return not any(told)

@@ -1,0 +1,492 @@
+"""A summary without a model: the sentences someone would miss, verbatim, within a bound. Same messages, same draft, in any language."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count as counting
+from typing import Any, Literal, NamedTuple
+
+from langchain_core.messages import BaseMessage
+
+from langchain_ctxguard.backends.sentences import (
+    Sentence,
+    Sign,
+    covers,
+    has_name,
+    has_value,
+    is_question,
+    key_of,
+    parts_of,
+    sentences,
+    shape_of,
+    signs_of,
+    terms,
+)
+from langchain_ctxguard.core.bounds import clipped, text_tokens
+from langchain_ctxguard.core.render import render_decision, render_fact, render_summary
+from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, is_request, speaker_of, text_of
+from langchain_ctxguard.domain.summary import Decision, Fact, Origin, StructuredSummary, SummaryDraft
+from langchain_ctxguard.ports import SummaryRequest, TokenCounter
+
+INTENT_LENGTH = 600
+"""Characters of the latest request that are shown."""
+
+NEW_SHARE = 0.4
+"""Part of the bound that what is new may claim before what was carried over: the newest survives any number of rounds."""
+
+EVICTED_SHARE = 0.4
+"""The summary stays under this part of what it replaces, however much its bound would allow."""
+
+_THREAD_FROM = 200_000
+"""Characters above which reading is moved off the event loop."""
+
+_CANDIDATES = 300
+"""Open items looked at, newest first."""
+
+_REJECTED_FOR = (" instead of ", " rather than ", "而不是", "而非")
+_BECAUSE = (" because ", " since ", "因为", "由于")
+_BASE: dict[Origin, float] = {"user": 30, "system": 20, "registry": 20, "ai": 8, "tool": 4}
+_MUST_KEEP = 1_000.0
+_ERROR = 85.0
+_PENDING = 80.0
+_STRESSED = 65.0
+_QUESTION = 55.0
+
+_USER_SIGNS = (Sign.CORRECTION, Sign.EMPHASIS, Sign.DEFERRED, Sign.PERHAPS_DEFERRED, Sign.REQUEST, Sign.DECISION, Sign.ERROR, Sign.TIME)
+_AI_SIGNS = (Sign.DECISION, Sign.ERROR, Sign.TIME, Sign.DONE, Sign.NOT_DONE, Sign.UNABLE, Sign.NARRATION)
+_OTHER_SIGNS = (Sign.ERROR, Sign.TIME)
+_SIGNS: dict[Origin, tuple[Sign, ...]] = {"user": _USER_SIGNS, "ai": _AI_SIGNS, "tool": _OTHER_SIGNS, "system": _OTHER_SIGNS}
+
+_PLEASANTRIES = ("thank", "great", "perfect", "ok", "bye", "cool", "谢", "好的", "再见", "不客气", "没问题")
+
+Section = Literal["pending_items", "facts", "decisions", "open_questions"]
+
+
+class ExtractiveSummarizer:
+    """Summarizes by quoting. Needs no model and no network, reads every message to its end, in time linear in the text.
+
+    Every string of the draft stands verbatim in an evicted message or in the previous summary; `…` marks where one was cut.
+
+    >>> from langchain_core.messages import HumanMessage
+    >>> from langchain_core.messages.utils import count_tokens_approximately
+    >>> request = SummaryRequest((HumanMessage("Never email before 9:00."),), ("m-1",), None, 500, count_tokens_approximately)
+    >>> ExtractiveSummarizer().summarize(request).facts[0].statement
+    'Never email before 9:00.'
+    """
+
+    name = "extractive"
+
+    def summarize(self, request: SummaryRequest) -> SummaryDraft:
+        """Return the draft."""
+        reading = _Reading()
+        if request.previous is not None:
+            reading.carry_over(request.previous, any(map(is_request, request.evicted)))
+        for message, source in zip(request.evicted, request.sources, strict=True):
+            reading.read(message, source)
+        return _Selection(request, reading).draft()
+
+    async def asummarize(self, request: SummaryRequest) -> SummaryDraft:
+        """Return the same draft; long input is read in a thread."""
+        if sum(len(text_of(message)) for message in request.evicted) < _THREAD_FROM:
+            return self.summarize(request)
+        return await asyncio.to_thread(self.summarize, request)
+
+
+def kept_verbatim(request: SummaryRequest) -> Iterator[Fact]:
+    """Yield a fact for each text of `must_keep` that stands in an evicted message or in the previous summary."""
+    for wanted in request.must_keep:
+        place = next(
+            ((message, source) for message, source in zip(request.evicted, request.sources, strict=True) if wanted in text_of(message)),
+            None,
+        )
+        if place is not None:
+            yield Fact(statement=wanted, said_by=origin_of(place[0]), source=place[1], quote=wanted)
+            continue
+        carried = () if request.previous is None else request.previous.facts
+        fact = next((fact for fact in carried if wanted in fact.statement), None)
+        if fact is not None:
+            yield fact
+
+
+def origin_of(message: BaseMessage) -> Speaker:
+    """Return who said what a message says: a note in the user role speaks for a tool, another tool's summary or nobody the user knows."""
+    speaker = speaker_of(message)
+    if speaker != "user" or is_request(message):
+        return speaker
+    if not is_note(message):
+        return "tool"
+    opening = text_of(message)[:40]
+    if ' from="tool"' in opening:
+        return "tool"
+    return "system" if ' from="system"' in opening else "ai"
+
+
+class _Quote(NamedTuple):
+    """A sentence and whose it is; it becomes a fact if it is chosen."""
+
+    piece: Sentence
+    speaker: Speaker
+    source: str | None
+
+    def fact(self) -> Fact:
+        return Fact(statement=self.piece.shown, said_by=self.speaker, source=self.source, quote=self.piece.text)
+
+
+@dataclass(slots=True)
+class _Item:
+    """Something worth a line of the summary."""
+
+    section: Section
+    key: str
+    value: str | Fact | Decision | _Quote
+    score: float
+    place: int
+    """Order of appearance; negative if carried over."""
+
+    def settled(self) -> str | Fact | Decision:
+        """Return the value as the draft holds it."""
+        return self.value.fact() if isinstance(self.value, _Quote) else self.value
+
+    def line(self) -> str:
+        """Return the line it will take in the rendered summary."""
+        value = self.settled()
+        if isinstance(value, Fact):
+            return render_fact(value)
+        return render_decision(value) if isinstance(value, Decision) else value
+
+
+@dataclass(slots=True)
+class _Wish:
+    """A request that may still be open."""
+
+    sentence: str
+    place: int
+    is_standing: bool
+    """Only evidence closes it; a plain request is closed by the answer that follows."""
+
+
+@dataclass(slots=True)
+class _Question:
+    sentence: str
+    place: int
+    speaker: Speaker | None
+    is_only: bool
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What was found in the messages so far."""
+
+    intent: str = ""
+    intent_place: int = 0
+    items: dict[tuple[Section, str], _Item] = field(default_factory=dict)
+    wishes: list[_Wish] = field(default_factory=list)
+    questions: list[_Question] = field(default_factory=list)
+    done: list[tuple[int, str, float]] = field(default_factory=list)
+    """Evidence that something was finished: place, its words, and the share of a wish's terms they must cover."""
+
+    answers: list[tuple[int, str]] = field(default_factory=list)
+    last_reply: int | None = None
+    """Place of the last answer that ended a turn and did not say it failed or ask back."""
+
+    last_request: int | None = None
+    finished_todos: set[str] = field(default_factory=set)
+    calls: dict[str, str] = field(default_factory=dict)
+    places: Iterator[int] = field(default_factory=counting)
+
+    def carry_over(self, previous: StructuredSummary, is_superseded: bool) -> None:  # noqa: FBT001 - a claim about the request
+        """Take what the previous summary says as older than everything read."""
+        size = len(previous.facts) + len(previous.decisions) + len(previous.pending_items) + len(previous.open_questions) + 1
+        self.places = counting(-size - len(previous.user_intent))
+        for fact in previous.facts:
+            text = fact.statement.strip("…")
+            self.add("facts", fact.statement, fact, _score(text, _signs(text), fact.said_by or "ai"), next(self.places))
+        for decision in previous.decisions:
+            self.add("decisions", decision.chosen, decision, 60, next(self.places))
+        for question in previous.open_questions:
+            self.questions.append(_Question(question, next(self.places), None, is_only=False))
+        for wish in previous.pending_items:
+            signs = _signs(wish)
+            self.wishes.append(_Wish(wish, next(self.places), is_standing=Sign.DEFERRED in signs or Sign.REQUEST not in signs))
+        self.intent = previous.user_intent
+        if is_superseded and previous.user_intent:
+            self.hear(previous.user_intent.strip("…"), "user", None)
+        self.places = counting()
+
+    def read(self, message: BaseMessage, source: str) -> None:
+        """Read one message to its end."""
+        text = text_of(message)
+        calls = calls_of(message)
+        speaker = origin_of(message)
+        for call in calls:
+            if call.call_id:
+                self.calls[call.call_id] = f"{call.name} {call.arguments_text[:2_000]}"
+            if isinstance(call.arguments, dict) and isinstance(call.arguments.get("todos"), list):
+                self._read_todos(call.arguments["todos"])
+        if speaker == "user" and text.strip():
+            self.last_request = next(self.places)
+            if not (self.intent and _is_pleasantry(text)):
+                self.intent = text.strip()
+                self.intent_place = self.last_request
+        if is_note(message):
+            text = text.partition("\n")[2].rpartition("\n")[0] or text
+        signs = self.hear(text, speaker, source, is_error=is_failure(message))
+        if speaker == "tool" and not is_failure(message):
+            call_id = getattr(message, "tool_call_id", None)
+            self.done.append((next(self.places), self.calls.get(call_id or "", ""), 1.0))
+        if speaker == "ai" and text.strip() and not calls:
+            self._note_reply(text, signs)
+
+    def hear(self, text: str, speaker: Speaker, source: str | None, *, is_error: bool = False) -> set[Sign]:
+        """Sort the sentences of a text into wishes, questions, decisions and facts; return all they show."""
+        pieces = list(sentences(text))
+        shown = signs_of(text, pieces, _SIGNS[speaker])
+        asked = sum(is_question(piece.text) for piece in pieces) if speaker in ("user", "ai") else 0
+        error_at = _error_line(shown) if is_error else None
+        edges = (0, len(pieces) - 1) if speaker == "tool" and len(pieces) > 2 else ()  # noqa: PLR2004 - a middle to stand out from
+        for index, (piece, signs) in enumerate(zip(pieces, shown, strict=True)):
+            place = next(self.places)
+            if speaker in ("user", "ai"):
+                self._sort(piece, signs, speaker, place, is_only=asked == 1)
+            score = _ERROR if index == error_at else _score(piece.text, signs, speaker) + 4 * (index in edges)
+            self.add("facts", piece.text, _Quote(piece, speaker, source), score, place)
+        return set().union(*shown)
+
+    def _sort(self, piece: Sentence, signs: set[Sign], speaker: Speaker, place: int, *, is_only: bool) -> None:
+        asks = is_question(piece.text)
+        if Sign.DECISION in signs and not asks:
+            self.add("decisions", piece.text, _decision(piece), 75 if speaker == "user" else 50, place)
+        elif asks and not (speaker == "user" and Sign.REQUEST in signs):
+            self.questions.append(_Question(piece.shown, place, speaker, is_only))
+        if speaker == "user":
+            is_standing = Sign.DEFERRED in signs or (Sign.PERHAPS_DEFERRED in signs and Sign.REQUEST in signs)
+            if is_standing or (Sign.REQUEST in signs and Sign.EMPHASIS not in signs and Sign.CORRECTION not in signs):
+                self.wishes.append(_Wish(piece.shown, place, is_standing))
+            return
+        if piece.text.lower().startswith(("[ ]", "todo", "待办")):
+            self.wishes.append(_Wish(piece.shown, place, is_standing=True))
+        if Sign.DONE in signs and Sign.NOT_DONE not in signs:
+            self.done.append((place, piece.text, 0.7 if piece.text.isascii() else 0.5))
+
+    def _note_reply(self, text: str, signs: set[Sign]) -> None:
+        place = next(self.places)
+        self.answers.append((place, text))
+        if Sign.UNABLE not in signs and (Sign.DONE in signs or not is_question(text)):
+            self.last_reply = place
+
+    def _read_todos(self, todos: Sequence[Any]) -> None:
+        for todo in todos:
+            if isinstance(todo, dict) and isinstance(todo.get("content"), str) and todo["content"].strip():
+                if todo.get("status") in ("completed", "cancelled", "done"):
+                    self.finished_todos.add(key_of(todo["content"]))
+                else:
+                    self.finished_todos.discard(key_of(todo["content"]))
+                    self.wishes.append(_Wish(clipped(todo["content"].strip(), INTENT_LENGTH // 2), next(self.places), is_standing=True))
+
+    def add(self, section: Section, text: str, value: str | Fact | Decision | _Quote, score: float, place: int) -> None:  # noqa: PLR0917
+        """Add a line, or date the one that says the same: who said it first keeps it."""
+        key = key_of(text)
+        known = self.items.get((section, key))
+        if known is None:
+            self.items[section, key] = _Item(section, key, value, score, place)
+        else:
+            known.place, known.score = place, max(known.score, score)
+
+    def close(self) -> None:
+        """Turn the wishes and questions nothing has settled into items, and take what they say out of the facts."""
+        done = [(place, terms(words), share) for place, words, share in self.done[-_CANDIDATES:]]
+        for wish in sorted(self.wishes, key=lambda wish: wish.place)[-_CANDIDATES:]:
+            if not self._is_settled(wish, done):
+                self.add("pending_items", wish.sentence, wish.sentence, _PENDING, wish.place)
+        answers = [(place, terms(words)) for place, words in self.answers[-_CANDIDATES:]]
+        for question in self.questions[-_CANDIDATES:]:
+            if not self._is_answered(question, answers):
+                self.add("open_questions", question.sentence, question.sentence, _QUESTION, question.place)
+        shown_elsewhere = {key for section, key in self.items if section != "facts"}
+        intent = " ".join(clipped(self.intent, INTENT_LENGTH).lower().split())
+        for (section, key), item in list(self.items.items()):
+            is_in_intent = item.place >= self.intent_place and section != "decisions" and key in intent
+            if is_in_intent and section == "facts" and item.score >= _STRESSED:
+                continue  # What is stressed outlives the request it came with.
+            if is_in_intent or (section == "facts" and key in shown_elsewhere):
+                del self.items[section, key]
+
+    def _is_settled(self, wish: _Wish, done: Sequence[tuple[int, frozenset[str], float]]) -> bool:
+        if key_of(wish.sentence) in self.finished_todos:
+            return True
+        if not wish.is_standing and self.last_reply is not None and wish.place < self.last_reply:
+            return True
+        wanted = terms(wish.sentence)
+        return any(place > wish.place and covers(found, wanted, share) for place, found, share in done)
+
+    def _is_answered(self, question: _Question, answers: Sequence[tuple[int, frozenset[str]]]) -> bool:
+        if question.speaker == "ai":
+            return self.last_request is not None and self.last_request > question.place
+        wanted = terms(question.sentence)
+        later = [found for place, found in answers if place > question.place]
+        if question.speaker == "user":
+            return bool(later) and (question.is_only or not wanted or any(wanted & found for found in later))
+        return any(covers(found, wanted, 0.5) for found in later)
+
+
+def _signs(text: str) -> set[Sign]:
+    """Return what a text of one sentence shows."""
+    return signs_of(text, [Sentence(text, 0)])[0]
+
+
+def _is_pleasantry(text: str) -> bool:
+    """Say whether a message only thanks or agrees: it is no new request."""
+    bare = text.strip().lower()
+    return len(bare) <= 24 and any(word in bare for word in _PLEASANTRIES) and not has_value(bare) and not is_question(bare)  # noqa: PLR2004
+
+
+def _error_line(shown: Sequence[set[Sign]]) -> int:
+    """Return the index of the sentence that names an error: the last one, as tracebacks have it."""
+    return max((index for index, signs in enumerate(shown) if Sign.ERROR in signs), default=0)
+
+
+def _score(text: str, shown: set[Sign], speaker: Origin) -> float:
+    """Return how much a sentence would be missed. Stress counts only in the user's mouth: tools and models give no orders."""
+    score = _BASE[speaker] - len(text) / 30
+    if has_value(text):
+        score += 22
+    if has_name(text):
+        score += 8
+    if Sign.TIME in shown:
+        score += 8
+    if Sign.ERROR in shown:
+        score += 40 if speaker == "tool" else 6
+    if speaker == "user":
+        score += 40 * (Sign.EMPHASIS in shown) + 50 * (Sign.CORRECTION in shown)
+    if speaker == "ai" and Sign.NARRATION in shown:
+        score -= 12
+    if len(text) < 6 and not has_value(text):  # noqa: PLR2004 - "Thanks", 好的
+        score -= 30
+    return score
+
+
+def _decision(piece: Sentence) -> Decision:
+    """Split a sentence into what was chosen, what was turned down and why; each part verbatim."""
+    text, why, rejected = piece.text, "", ()
+    halves = parts_of(text, _BECAUSE)
+    if halves is not None and halves[0].strip():
+        text, why = halves
+    elif halves is not None and "，" in halves[1]:
+        why, _, text = halves[1].partition("，")
+    sides = parts_of(text, _REJECTED_FOR)
+    if sides is not None and sides[0].strip() and sides[1].strip():
+        text, rejected = sides[0], (_bare(sides[1]),)
+    return Decision(chosen=_bare(text), rejected=rejected, why=_bare(why))
+
+
+def _bare(text: str) -> str:
+    return text.strip(" ,，.。;；")
+
+
+class _Selection:
+    """Fills the bound with what would be missed most."""
+
+    def __init__(self, request: SummaryRequest, reading: _Reading) -> None:
+        """Settle what is open and set the room."""
+        reading.close()
+        self._reading = reading
+        self._request = request
+        self._count: TokenCounter = request.count
+        self._frame = text_tokens(self._count, render_summary(StructuredSummary(), version=1))
+        self._empty = text_tokens(self._count, "")
+        self._bound = self._useful_bound()
+
+    def _useful_bound(self) -> int:
+        """Return the bound, less if so little was evicted that filling it would save nothing."""
+        request = self._request
+        if sum(len(text_of(message)) for message in request.evicted) > 20 * request.max_tokens:
+            return request.max_tokens
+        carried = "" if request.previous is None else render_summary(request.previous, version=1)
+        replaced = self._count(list(request.evicted)) + text_tokens(self._count, carried)
+        return min(request.max_tokens, max(int(EVICTED_SHARE * replaced), self._frame + 60))
+
+    def draft(self) -> SummaryDraft:
+        """Return what fits."""
+        room = self._bound - self._frame - self._goal_cost()
+        intent = self._intent(room // 3)
+        room -= self._cost(intent) if intent else 0
+        forced = [
+            _Item("facts", key_of(fact.statement), fact, _MUST_KEEP, 0) for fact in kept_verbatim(self._request)
+        ]
+        room -= sum(self._cost(item.line()) for item in forced)
+        ranked = self._ranked()
+        fresh = [item for item in ranked if item.place >= 0]
+        chosen, spent = self._fill(fresh, int(room * NEW_SHARE), taken=set())
+        more, _ = self._fill(ranked, room - spent, taken={id(item) for item in chosen})
+        known = {item.key for item in forced}
+        kept = [item for item in (*chosen, *more) if item.section != "facts" or item.key not in known]
+        return self._within_bound(intent, forced, sorted(kept, key=lambda item: item.score))
+
+    def _goal_cost(self) -> int:
+        """Return what the first request will cost: it is put into the summary from the message itself."""
+        previous = self._request.previous
+        goal = "" if previous is None else previous.original_goal
+        if previous is None:
+            goal = next((text_of(message) for message in self._request.evicted if is_request(message)), "")
+        return min(self._cost(clipped(goal, INTENT_LENGTH)), self._bound // 4) if goal else 0
+
+    def _intent(self, room: int) -> str:
+        intent = clipped(self._reading.intent, INTENT_LENGTH)
+        while len(intent) > 16 and self._cost(intent) > room:  # noqa: PLR2004 - less says nothing
+            intent = clipped(intent.rstrip("…"), len(intent) * 3 // 4)
+        return intent
+
+    def _cost(self, line: str) -> int:
+        return text_tokens(self._count, f"- {line}\n") - self._empty + 1
+
+    def _ranked(self) -> list[_Item]:
+        """Return the items, most missed first. Of lines with one shape the newest counts in full: it holds the latest values."""
+        seen: Counter[tuple[Section, str]] = Counter()
+        newest_first = sorted(self._reading.items.values(), key=lambda item: -item.place)
+        span = max(1, len(newest_first))
+        ranks: list[tuple[float, int, _Item]] = []
+        for age, item in enumerate(newest_first):
+            shape = (item.section, shape_of(item.key))
+            repeats = seen[shape]
+            seen[shape] = repeats + 1
+            if item.score > 0:
+                ranks.append((item.score - 3 * min(repeats, 10) - 10 * age / span, item.place, item))
+        ranks.sort(key=lambda rank: (-rank[0], -rank[1]))
+        return [item for _, _, item in ranks]
+
+    def _fill(self, ranked: Sequence[_Item], room: int, *, taken: set[int]) -> tuple[list[_Item], int]:
+        chosen: list[_Item] = []
+        spent = misses = 0
+        for item in ranked:
+            if id(item) in taken:
+                continue
+            price = self._cost(item.line())
+            if spent + price <= room:
+                chosen.append(item)
+                spent += price
+            elif (misses := misses + 1) > 40:  # noqa: PLR2004 - the rest would be crumbs
+                break
+        return chosen, spent
+
+    def _within_bound(self, intent: str, forced: list[_Item], kept: list[_Item]) -> SummaryDraft:
+        """Drop the least missed until the whole fits: counters need not be additive."""
+        goal_cost = self._goal_cost()
+        while True:
+            draft = _draft_of(intent, [*forced, *kept])
+            shown = StructuredSummary(**{name: getattr(draft, name) for name in _SECTIONS}, user_intent=draft.user_intent)
+            if not kept or text_tokens(self._count, render_summary(shown, version=1)) + goal_cost <= self._bound:
+                return draft
+            kept = kept[max(1, len(kept) // 16) :]
+
+
+_SECTIONS: tuple[Section, ...] = ("pending_items", "facts", "decisions", "open_questions")
+
+
+def _draft_of(intent: str, items: Iterable[_Item]) -> SummaryDraft:
+    sections: dict[Section, list[Any]] = {name: [] for name in _SECTIONS}
+    for item in sorted(items, key=lambda item: item.place):
+        sections[item.section].append(item.settled())
+    return SummaryDraft(user_intent=intent, **{name: tuple(values) for name, values in sections.items()})

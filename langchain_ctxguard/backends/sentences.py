@@ -1,0 +1,301 @@
+"""Text -> sentences, and what a sentence shows by its words: a wish, a correction, an error, something done. English and Chinese.
+
+Phrases are looked for in the whole text, and each hit is handed to its sentence, so a sentence without one costs nothing. The regular
+expressions have no nested repeats: everything here is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from enum import StrEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+LONGEST = 300
+"""Characters of a sentence; what runs on (minified JSON, base64) is cut into pieces."""
+
+PIECE = 160
+"""Characters of such a piece, cut at a separator where there is one."""
+
+_BOUNDARY = re.compile(r"[。！？；]+[”’」』）\"')]*|[!?.;][\"')”’]?(?=\s)|\n+")
+_ABBREVIATIONS = ("e.g.", "i.e.", "mr.", "mrs.", "ms.", "dr.", "no.", "vs.", "approx.")
+_SOFT_BREAKS = (", ", "，", "、", ",", "; ", " ")
+_BULLETS = " \t\r\u3000-*•·>#|"
+_WORD = re.compile(r"[a-z0-9_./@-]+|[\u3400-\u9fff\uac00-\ud7af\u3040-\u30ff]+")
+_NUMBER = re.compile(r"[0-9０-９]")
+_NUMBERS = re.compile(r"[0-9０-９]+")
+_SPEAKS = re.compile(r"[^\W_]")
+_NAMED = re.compile(r"[/\\@`\"“「《_]|[\w,;:] [A-Z]")
+_COUNTED = re.compile(r"[一二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]")
+
+
+class Sign(StrEnum):
+    """What the words of a sentence show."""
+
+    CORRECTION = "correction"
+    EMPHASIS = "emphasis"
+    DEFERRED = "deferred"
+    """Asked for, but not right now: `please also`, `TODO`, 待办."""
+
+    PERHAPS_DEFERRED = "perhaps_deferred"
+    """Deferred if it is a request at all: `also`, 另外."""
+
+    REQUEST = "request"
+    DECISION = "decision"
+    ERROR = "error"
+    DONE = "done"
+    NOT_DONE = "not_done"
+    UNABLE = "unable"
+    NARRATION = "narration"
+    """The assistant says what it is about to do."""
+
+    TIME = "time"
+
+
+_PHRASES: dict[Sign, tuple[str, ...]] = {
+    Sign.CORRECTION: (
+        *("i meant", "actually", "correction", "that's wrong", "that is wrong", "incorrect", "changed my mind", "change of plan", "should be"),
+        *("that's not", "that is not", "not what i", "wrong one", "scratch that", "on second thought"),
+        *("不对", "错了", "更正", "纠正", "改成", "改为", "应该是", "说错", "我的意思是", "搞错", "弄错", "而是"),
+    ),
+    Sign.EMPHASIS: (
+        *("remember", "make sure", "never", "always", "must", "important", "do not", "don't", "only", "under no circumstances", "at all times"),
+        *("required", "ensure", "critical", "note that", "without", "refuse", "not allowed", "prefer", "no longer", "mustn't", "shall not"),
+        *("记住", "一定", "务必", "必须", "不要", "不得", "禁止", "严禁", "切勿", "请勿", "千万", "不能", "不可", "只能", "始终", "永远", "注意"),
+        *("重要", "谨记", "不许", "不准", "别再", "别把", "不同意", "拒绝", "只允许"),
+    ),
+    Sign.DEFERRED: (
+        *("please also", "also please", "also need", "also want", "todo", "to-do", "don't forget", "still need", "still needs", "still to do"),
+        *("one more thing", "follow up", "when you're done", "when you are done", "afterwards", "after that", "later on", "next step", "remaining"),
+        *("待办", "还需要", "还需", "还要", "别忘", "稍后", "接下来", "下一步", "回头", "记得", "尚待", "顺便"),
+    ),
+    Sign.PERHAPS_DEFERRED: (
+        *("also", "then", "later", "tomorrow", "finally", "as well", "once"),
+        *("另外", "之后", "还有", "然后", "再", "明天", "最后", "同时"),
+    ),
+    Sign.REQUEST: (
+        *("please", "can you", "could you", "would you", "will you", "i need", "i want", "i'd like", "i would like", "we need", "let's", "help me"),
+        *("need to", "needs to", "you should", "add", "fix", "update", "create", "write", "remove", "delete", "send", "book", "cancel", "implement"),
+        *("refactor", "rename", "deploy", "generate", "tell me", "show me", "give me"),
+        *("请", "帮我", "帮忙", "麻烦", "我想", "我要", "需要", "希望", "给我", "能不能", "能否", "可以", "替我", "把"),
+    ),
+    Sign.DECISION: (
+        *("we decided", "i decided", "i've decided", "decided to", "decided on", "go with", "going with", "we chose", "i chose", "i choose"),
+        *("we'll use", "we will use", "opted", "settled on", "rather than", "instead of", "we agreed", "decision"),
+        *("决定", "选择了", "我们选择", "我选择", "就选", "选定", "选用", "改用", "采用", "定为", "就用", "而不是", "敲定"),
+    ),
+    Sign.ERROR: (
+        *("error", "exception", "traceback", "failed", "failure", "denied", "not found", "timeout", "timed out", "refused", "fatal", "panic"),
+        *("cannot", "could not", "couldn't", "invalid", "错误", "失败", "异常", "超时", "拒绝", "无法", "找不到", "报错"),
+    ),
+    Sign.DONE: (
+        *("done", "completed", "finished", "fixed", "sent", "created", "updated", "added", "cancelled", "canceled", "removed", "deleted", "booked"),
+        *("changed", "resolved", "deployed", "implemented", "renamed", "written", "has been", "have been", "is now", "are now"),
+        *("successfully", "[x]"),
+        *("已", "完成", "搞定", "好了", "成功"),
+    ),
+    Sign.NOT_DONE: (
+        *("not", "unable", "cannot", "can't", "couldn't", "haven't", "hasn't", "isn't", "wasn't", "failed", "yet", "will", "going to", "still"),
+        *("would", "if", "未", "没", "无法", "不能", "失败", "尚", "将", "稍后", "待", "如果"),
+    ),
+    Sign.UNABLE: (
+        *("unable", "can't", "cannot", "couldn't", "could not", "failed", "not able", "not yet", "still need", "still needs"),
+        *("无法", "不能", "未能", "失败", "还没", "尚未", "没能"),
+    ),
+    Sign.NARRATION: ("let me", "i'll", "i will", "now i", "i'm going to", "i am going to", "我来", "我将", "让我", "我先", "我会"),
+    Sign.TIME: (
+        *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "today", "tomorrow", "deadline", "o'clock", "midnight"),
+        *("星期", "周一", "周二", "周三", "周四", "周五", "周六", "周日", "明天", "今天", "后天", "下周", "月底", "截止"),
+    ),
+}
+_COMMON = frozenset(
+    # One word list reads better than sixty quoted strings.
+    """
+    the and for you are with this that from have has was were will would can could please also need todo want let now then not done but all any its
+    been our your his her they them into onto about just make sure don't forget later still next step
+    需要 还需 还要 待办 请你 帮我 已经 完成 我们 可以 一下
+    """.split()  # noqa: SIM905
+)
+
+
+class Sentence(NamedTuple):
+    """A verbatim piece of a text."""
+
+    text: str
+    start: int
+    """Where it stands in the text."""
+
+    begins_early: bool = False
+    """The sentence went on before this piece."""
+
+    goes_on: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The piece with `…` where it was cut out of a longer sentence."""
+        return f"{'…' if self.begins_early else ''}{self.text}{'…' if self.goes_on else ''}"
+
+
+def sentences(text: str) -> Iterator[Sentence]:
+    """Yield the sentences of `text`, each a substring of it; what holds no letter or digit is left out.
+
+    >>> [piece.text for piece in sentences("Pay 3.50 now. 不要删除订单！再查一次")]
+    ['Pay 3.50 now.', '不要删除订单！', '再查一次']
+    """
+    start = 0
+    for boundary in _BOUNDARY.finditer(text):
+        stop = boundary.end()
+        if text[boundary.start()] == "." and _is_no_end(text, start, boundary.start() + 1):
+            continue
+        yield from _pieces(text, start, stop)
+        start = stop
+    yield from _pieces(text, start, len(text))
+
+
+def _is_no_end(text: str, start: int, stop: int) -> bool:
+    """Say whether the full stop before `stop` belongs to an abbreviation or to the number of a list item."""
+    whole = text[start:stop].strip(_BULLETS + ".") if stop - start < 7 else ""  # noqa: PLR2004 - ` - 12.`
+    return whole.isdigit() or text[max(start, stop - 8) : stop].lower().endswith(_ABBREVIATIONS)
+
+
+def _pieces(text: str, start: int, stop: int) -> Iterator[Sentence]:
+    bare = text[start:stop].lstrip(_BULLETS)
+    start = stop - len(bare)
+    bare = bare.rstrip()
+    if not _SPEAKS.search(bare):
+        return
+    if len(bare) <= LONGEST:
+        yield Sentence(bare, start)
+        return
+    stop = start + len(bare)
+    at = start
+    while at < stop:
+        end = min(at + PIECE, stop)
+        if end < stop:
+            end = next((found + len(mark) for mark in _SOFT_BREAKS if (found := text.rfind(mark, at + PIECE // 2, end)) >= 0), end)
+        piece = text[at:end].strip()
+        if _SPEAKS.search(piece):
+            yield Sentence(piece, at, begins_early=at > start, goes_on=end < stop)
+        at = end
+
+
+def signs_of(text: str, pieces: Sequence[Sentence], wanted: Collection[Sign] = tuple(Sign)) -> list[set[Sign]]:
+    """Return what each of the sentences of `text` shows, of the signs asked for.
+
+    >>> [sorted(signs) for signs in signs_of(text := "Please fix it. 一定要快", list(sentences(text)))]
+    [['request'], ['emphasis']]
+    """
+    folded = fold(text)
+    starts = [piece.start for piece in pieces]
+    found: list[set[Sign]] = [set() for _ in pieces]
+    for sign in wanted:
+        for phrase in _PHRASES[sign]:
+            for at in _places(folded, phrase):
+                index = bisect_right(starts, at) - 1
+                if index >= 0:
+                    found[index].add(sign)
+    if Sign.CORRECTION in wanted:
+        for piece, signs in zip(pieces, found, strict=True):
+            if _contradicts(fold(piece.text)):
+                signs.add(Sign.CORRECTION)
+    return found
+
+
+def _contradicts(folded: str) -> bool:
+    """Recognise `No, ...` and `not X but Y`."""
+    return folded.startswith(("no, ", "nope", "no - ", "不，", "不,")) or (" but " in folded and "not " in folded.partition(" but ")[0])
+
+
+def _places(folded: str, phrase: str) -> Iterator[int]:
+    """Yield where a phrase stands as words of its own; Chinese has no blanks to ask for."""
+    at = folded.find(phrase)
+    is_latin = phrase.isascii()
+    while at >= 0:
+        if not is_latin or not (_touches(folded, at - 1, phrase[0]) or _touches(folded, at + len(phrase), phrase[-1])):
+            yield at
+        at = folded.find(phrase, at + len(phrase))
+
+
+def _touches(folded: str, at: int, edge: str) -> bool:
+    """Say whether the character at `at` continues the word whose edge it meets."""
+    return 0 <= at < len(folded) and edge.isalnum() and folded[at].isascii() and folded[at].isalnum()
+
+
+def fold(text: str) -> str:
+    """Return `text` in lower case with straight apostrophes, every character in its place."""
+    folded = text.lower()
+    if len(folded) != len(text):  # A few letters, such as `İ`, grow.
+        folded = "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
+    return folded.replace("’", "'")
+
+
+def is_question(sentence: str) -> bool:
+    """Say whether a sentence asks.
+
+    >>> is_question("Which region?"), is_question("这个可以退吗。"), is_question("It is done.")
+    (True, True, False)
+    """
+    bare = sentence.rstrip("\"'”’」』） )。.")
+    return bare.endswith(("?", "？", "吗", "呢"))
+
+
+def has_value(sentence: str) -> bool:
+    """Say whether a sentence holds a number, in digits or counted in Chinese."""
+    return _NUMBER.search(sentence) is not None or _COUNTED.search(sentence) is not None
+
+
+def has_name(sentence: str) -> bool:
+    """Say whether a sentence holds a path, an address, something quoted, or a capital inside."""
+    return _NAMED.search(sentence) is not None
+
+
+def key_of(sentence: str) -> str:
+    """Return the form in which repeats are equal.
+
+    >>> key_of("Ship  ORDER 7.") == key_of("ship order 7")
+    True
+    """
+    return " ".join(sentence.lower().split()).rstrip(".。!！;；,， ")
+
+
+def shape_of(key: str) -> str:
+    """Return a key with its numbers blanked: lines of one table share a shape.
+
+    >>> shape_of("row 17 ok") == shape_of("row 2 ok")
+    True
+    """
+    return _NUMBERS.sub("0", key)
+
+
+def terms(text: str) -> frozenset[str]:
+    """Return the content words of a text, roughly stemmed; Chinese as pairs of characters.
+
+    >>> sorted(terms("Please cancel order 12")) == sorted(terms("order 12 cancelled"))
+    True
+    """
+    found: set[str] = set()
+    for word in _WORD.findall(fold(text)):
+        if word[0].isascii():
+            bare = word.strip("./@-_")
+            if (len(bare) > 2 or bare.isdigit()) and bare not in _COMMON:  # noqa: PLR2004 - `is`, `of`, `to`
+                found.add(bare if any(map(str.isdigit, bare)) else bare[:5])
+        else:
+            found.update(pair for pair in map("".join, pairwise(word)) if pair not in _COMMON)
+    return frozenset(found)
+
+
+def covers(evidence: frozenset[str], wanted: frozenset[str], share: float) -> bool:
+    """Say whether at least `share` of the wanted terms stand in the evidence."""
+    return bool(wanted) and len(wanted & evidence) >= share * len(wanted)
+
+
+def parts_of(text: str, marks: Sequence[str]) -> tuple[str, str] | None:
+    """Return what stands before and after the first of `marks` that occurs in `text`, both verbatim."""
+    folded = fold(text)
+    places = [(at, mark) for mark in marks if (at := folded.find(mark)) >= 0]
+    if not places:
+        return None
+    at, mark = min(places)
+    return text[:at], text[at + len(mark) :]

@@ -1,0 +1,5 @@
+"""`python -m langchain_ctxguard.cli` is `ctxguard`."""
+
+from langchain_ctxguard.cli import main
+
+main()

@@ -1,0 +1,164 @@
+"""Zones -> the context a model sees. Pure and repeatable byte for byte: what is sent is always computed, never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from langchain_ctxguard.core.render import render_evidence, render_summary
+from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_foreign_summary, is_request, text_of
+from langchain_ctxguard.core.units import repair
+from langchain_ctxguard.domain.context import ContextBody
+from langchain_ctxguard.domain.value import digest_of
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A view: one leading system message, and the messages after it."""
+
+    system: SystemMessage | None
+    messages: list[BaseMessage]
+
+    @property
+    def all(self) -> list[BaseMessage]:
+        """The view as one list."""
+        return self.messages if self.system is None else [self.system, *self.messages]
+
+
+@dataclass(frozen=True, slots=True)
+class Parted:
+    """A conversation, and the application's system messages taken out of its front."""
+
+    system: list[SystemMessage]
+    rest: list[BaseMessage]
+
+
+def parted(messages: Sequence[BaseMessage]) -> Parted:
+    """Take the system messages before the first request out: they are the application's. Later ones stay: anybody can send those.
+
+    A summary another tool left in the system role is no system message of the application.
+    """
+    system: list[SystemMessage] = []
+    rest: list[BaseMessage] = []
+    for index, message in enumerate(messages):
+        if isinstance(message, SystemMessage) and not is_foreign_summary(message):
+            system.append(message)
+            continue
+        rest.append(message)
+        if is_request(message):
+            rest.extend(messages[index + 1 :])
+            break
+    return Parted(system, rest)
+
+
+def leading_system(system: Sequence[SystemMessage], pins: str, *, after: Sequence[SystemMessage] = ()) -> SystemMessage | None:
+    """Return the one system message of a view: the given ones in order, repeats once, then the pins as a block of their own.
+
+    Without pins and with a single message it is the same object. Blocks keep what they carry (`cache_control`); the pins block has only `type`
+    and `text`, because providers pass unknown keys on.
+    """
+    by_content: dict[str, SystemMessage] = {}
+    for message in system:
+        by_content.setdefault(_content_key(message), message)
+    distinct = list(by_content.values())
+    if not pins and not after:
+        if len(distinct) <= 1:
+            return distinct[0] if distinct else None
+        if all(isinstance(message.content, str) for message in distinct):
+            return _like(distinct[0], "\n\n".join(str(message.content) for message in distinct if message.content))
+    blocks: list[Any] = []
+    for message in distinct:
+        _append_blocks(blocks, message)
+    if pins:
+        blocks.append({"type": "text", "text": pins})
+    for message in after:
+        _append_blocks(blocks, message)
+    return _like(distinct[0], blocks) if distinct else SystemMessage(blocks)
+
+
+def _append_blocks(blocks: list[Any], message: SystemMessage) -> None:
+    own = [{"type": "text", "text": message.content}] if isinstance(message.content, str) else list(message.content)
+    own = [block for block in own if not (isinstance(block, dict) and block.get("type") == "text" and not block.get("text"))]
+    if blocks and own:
+        first = own[0]
+        if isinstance(first, str):
+            own[0] = f"\n\n{first}"
+        elif first.get("type") == "text" and not str(first["text"]).startswith("\n"):
+            own[0] = {**first, "text": f"\n\n{first['text']}"}
+    blocks.extend(own)
+
+
+def _like(message: SystemMessage, content: Any) -> SystemMessage:
+    return message.model_copy(update={"content": content})
+
+
+def _content_key(message: SystemMessage) -> str:
+    return str(message.content).strip()
+
+
+def compile_view(
+    system: SystemMessage | None,
+    *,
+    version: int,
+    body: ContextBody | None,
+    request: BaseMessage | None,
+    tail: Sequence[BaseMessage],
+) -> Compiled:
+    """Return the view of one version.
+
+    Args:
+        system: The leading system message, pins included.
+        version: Number of the version that stands for the messages before the cut.
+        body: What stands for them; `None` before the first version.
+        request: The current request where it lies before the cut.
+        tail: The messages after the cut as they are in the conversation; defects are repaired on the way.
+    """
+    messages: list[BaseMessage] = []
+    if body is not None:
+        messages += rendered(body, version=version)
+        if request is not None:
+            messages.append(request)
+    kept = repair(tail).messages
+    messages += shortened(kept, body.elided) if body is not None and body.elided else kept
+    return Compiled(system, messages)
+
+
+def rendered(body: ContextBody, *, version: int) -> list[BaseMessage]:
+    """Return the evidence and the summary as messages in the user role; what is empty is left out."""
+    messages: list[BaseMessage] = []
+    if not body.evidence.is_empty:
+        messages.append(HumanMessage(render_evidence(body.evidence), name=EVIDENCE, id=f"{body.summary_id}-evidence"))
+    if not body.summary.is_empty:
+        messages.append(HumanMessage(render_summary(body.summary, version=version), name=SUMMARY, id=body.summary_id))
+    return messages
+
+
+def rendered_digests(body: ContextBody, pins: str, *, version: int) -> tuple[str, ...]:
+    """Return the digests by which a list is recognised as a view of this version: pins, evidence, summary."""
+    texts = [pins] if pins else []
+    return tuple(digest_of(text)[:32] for text in [*texts, *(text_of(message) for message in rendered(body, version=version))])
+
+
+def shortened(messages: Sequence[BaseMessage], elided: Mapping[str, int]) -> list[BaseMessage]:
+    """Return `messages` with the tool results named in `elided` cut in the middle to so many characters; the originals are untouched."""
+    return [_shortened(message, elided[message.tool_call_id]) if _is_elided(message, elided) else message for message in messages]
+
+
+def _is_elided(message: BaseMessage, elided: Mapping[str, int]) -> bool:
+    return isinstance(message, ToolMessage) and message.tool_call_id in elided
+
+
+def _shortened(message: BaseMessage, limit: int) -> BaseMessage:
+    text = text_of(message)
+    if len(text) <= limit or "[ctxguard: " in text[limit // 2 : limit // 2 + 40]:
+        return message
+    head, tail = text[: limit // 2], text[len(text) - (limit - limit // 2) :]
+    gap = f"\n[ctxguard: {len(text) - limit} characters left out of this view; the stored message holds them]\n"
+    shown: Any = f"{head}{gap}{tail}"
+    if not isinstance(message.content, str):
+        media = [block for block in message.content if isinstance(block, dict) and block.get("type") != "text"]
+        shown = [{"type": "text", "text": shown}, *media] if media else shown
+    return message.model_copy(update={"content": shown})

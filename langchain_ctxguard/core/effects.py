@@ -1,0 +1,68 @@
+"""What a flow may ask of its driver: a closed set. `Engine.run` and `Engine.arun` match it to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from langchain_core.messages import BaseMessage
+
+from langchain_ctxguard.domain.summary import StructuredSummary, SummaryDraft
+from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
+
+CountTokens = Callable[[Sequence[BaseMessage]], int]
+"""Returns the tokens a list of messages costs; `ports.TokenCounter` is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRequest:
+    """What a summarizer is asked."""
+
+    evicted: tuple[BaseMessage, ...]
+    """Whole units that leave the view, oldest first; never half a tool call. Complete: nothing was trimmed."""
+
+    sources: tuple[str, ...]
+    """Identity of each evicted message, in the same order."""
+
+    previous: StructuredSummary | None
+    """The summary in force, to be carried on."""
+
+    max_tokens: int
+    """Bound of the rendered summary; what exceeds it is cut from the oldest."""
+
+    count: CountTokens
+    must_keep: tuple[str, ...] = ()
+    """Texts the summary must contain verbatim: a retry after a loss."""
+
+    language: str | None = None
+    """Language of the conversation, where known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summarize:
+    """Ask the summarizer, or the fallback that needs no model. Answered by a `SummaryDraft` or a `SummaryFailure`."""
+
+    request: SummaryRequest
+    by: Literal["summarizer", "fallback"]
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryFailure:
+    """Why there is no draft. Names and reasons only: the words of an error never become context."""
+
+    reason: str
+    is_down: bool
+    """`True`: no answer came, asking again is pointless. `False`: an answer came and was no summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Put a fact on record, after it was decided. Answered by `None`."""
+
+    fact: CompactionRecord | ContextEvent
+
+
+Effect = Summarize | Append
+Answer = SummaryDraft | SummaryFailure | None
