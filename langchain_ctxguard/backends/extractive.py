@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import count as counting
 from typing import Any, Literal, NamedTuple
@@ -38,7 +39,7 @@ NEW_SHARE = 0.4
 """Part of the bound that what is new may claim before what was carried over: the newest survives any number of rounds."""
 
 EVICTED_SHARE = 0.4
-"""The summary stays under this part of what it replaces, however much its bound would allow."""
+"""The summary grows by no more than this part of what was evicted, however much its bound would allow."""
 
 _THREAD_FROM = 200_000
 """Characters above which reading is moved off the event loop."""
@@ -255,7 +256,7 @@ class _Reading:
             self.add("facts", piece.text, _Quote(piece, speaker, source), score, place)
         return set().union(*shown)
 
-    def _sort(self, piece: Sentence, signs: set[Sign], speaker: Speaker, place: int, *, is_only: bool) -> None:
+    def _sort(self, piece: Sentence, signs: AbstractSet[Sign], speaker: Speaker, place: int, *, is_only: bool) -> None:
         asks = is_question(piece.text)
         if Sign.DECISION in signs and not asks:
             self.add("decisions", piece.text, _decision(piece), 75 if speaker == "user" else 50, place)
@@ -271,7 +272,7 @@ class _Reading:
         if Sign.DONE in signs and Sign.NOT_DONE not in signs:
             self.done.append((place, piece.text, 0.7 if piece.text.isascii() else 0.5))
 
-    def _note_reply(self, text: str, signs: set[Sign]) -> None:
+    def _note_reply(self, text: str, signs: AbstractSet[Sign]) -> None:
         place = next(self.places)
         self.answers.append((place, text))
         if Sign.UNABLE not in signs and (Sign.DONE in signs or not is_question(text)):
@@ -286,7 +287,7 @@ class _Reading:
                     self.finished_todos.discard(key_of(todo["content"]))
                     self.wishes.append(_Wish(clipped(todo["content"].strip(), INTENT_LENGTH // 2), next(self.places), is_standing=True))
 
-    def add(self, section: Section, text: str, value: str | Fact | Decision | _Quote, score: float, place: int) -> None:  # noqa: PLR0917
+    def add(self, section: Section, text: str, value: str | Fact | Decision | _Quote, score: float, place: int) -> None:
         """Add a line, or date the one that says the same: who said it first keeps it."""
         key = key_of(text)
         known = self.items.get((section, key))
@@ -332,7 +333,7 @@ class _Reading:
         return any(covers(found, wanted, 0.5) for found in later)
 
 
-def _signs(text: str) -> set[Sign]:
+def _signs(text: str) -> AbstractSet[Sign]:
     """Return what a text of one sentence shows."""
     return signs_of(text, [Sentence(text, 0)])[0]
 
@@ -343,12 +344,12 @@ def _is_pleasantry(text: str) -> bool:
     return len(bare) <= 24 and any(word in bare for word in _PLEASANTRIES) and not has_value(bare) and not is_question(bare)  # noqa: PLR2004
 
 
-def _error_line(shown: Sequence[set[Sign]]) -> int:
+def _error_line(shown: Sequence[AbstractSet[Sign]]) -> int:
     """Return the index of the sentence that names an error: the last one, as tracebacks have it."""
     return max((index for index, signs in enumerate(shown) if Sign.ERROR in signs), default=0)
 
 
-def _score(text: str, shown: set[Sign], speaker: Origin) -> float:
+def _score(text: str, shown: AbstractSet[Sign], speaker: Origin) -> float:
     """Return how much a sentence would be missed. Stress counts only in the user's mouth: tools and models give no orders."""
     score = _BASE[speaker] - len(text) / 30
     if has_value(text):
@@ -370,7 +371,8 @@ def _score(text: str, shown: set[Sign], speaker: Origin) -> float:
 
 def _decision(piece: Sentence) -> Decision:
     """Split a sentence into what was chosen, what was turned down and why; each part verbatim."""
-    text, why, rejected = piece.text, "", ()
+    text, why = piece.text, ""
+    rejected: tuple[str, ...] = ()
     halves = parts_of(text, _BECAUSE)
     if halves is not None and halves[0].strip():
         text, why = halves
@@ -405,17 +407,15 @@ class _Selection:
         if sum(len(text_of(message)) for message in request.evicted) > 20 * request.max_tokens:
             return request.max_tokens
         carried = "" if request.previous is None else render_summary(request.previous, version=1)
-        replaced = self._count(list(request.evicted)) + text_tokens(self._count, carried)
-        return min(request.max_tokens, max(int(EVICTED_SHARE * replaced), self._frame + 60))
+        useful = text_tokens(self._count, carried) + int(EVICTED_SHARE * self._count(list(request.evicted)))
+        return min(request.max_tokens, max(useful, self._frame + 60))
 
     def draft(self) -> SummaryDraft:
         """Return what fits."""
         room = self._bound - self._frame - self._goal_cost()
         intent = self._intent(room // 3)
         room -= self._cost(intent) if intent else 0
-        forced = [
-            _Item("facts", key_of(fact.statement), fact, _MUST_KEEP, 0) for fact in kept_verbatim(self._request)
-        ]
+        forced = [_Item("facts", key_of(fact.statement), fact, _MUST_KEEP, 0) for fact in kept_verbatim(self._request)]
         room -= sum(self._cost(item.line()) for item in forced)
         ranked = self._ranked()
         fresh = [item for item in ranked if item.place >= 0]
@@ -476,7 +476,7 @@ class _Selection:
         goal_cost = self._goal_cost()
         while True:
             draft = _draft_of(intent, [*forced, *kept])
-            shown = StructuredSummary(**{name: getattr(draft, name) for name in _SECTIONS}, user_intent=draft.user_intent)
+            shown = StructuredSummary.model_validate(draft.model_dump(exclude={"dropped_keys"}))
             if not kept or text_tokens(self._count, render_summary(shown, version=1)) + goal_cost <= self._bound:
                 return draft
             kept = kept[max(1, len(kept) // 16) :]
@@ -489,4 +489,10 @@ def _draft_of(intent: str, items: Iterable[_Item]) -> SummaryDraft:
     sections: dict[Section, list[Any]] = {name: [] for name in _SECTIONS}
     for item in sorted(items, key=lambda item: item.place):
         sections[item.section].append(item.settled())
-    return SummaryDraft(user_intent=intent, **{name: tuple(values) for name, values in sections.items()})
+    return SummaryDraft(
+        user_intent=intent,
+        pending_items=tuple(sections["pending_items"]),
+        facts=tuple(sections["facts"]),
+        decisions=tuple(sections["decisions"]),
+        open_questions=tuple(sections["open_questions"]),
+    )

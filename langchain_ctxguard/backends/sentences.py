@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
@@ -120,6 +122,9 @@ _COMMON = frozenset(
 )
 
 
+_NOTHING: frozenset[Sign] = frozenset()
+
+
 class Sentence(NamedTuple):
     """A verbatim piece of a text."""
 
@@ -181,7 +186,7 @@ def _pieces(text: str, start: int, stop: int) -> Iterator[Sentence]:
         at = end
 
 
-def signs_of(text: str, pieces: Sequence[Sentence], wanted: Collection[Sign] = tuple(Sign)) -> list[set[Sign]]:
+def signs_of(text: str, pieces: Sequence[Sentence], wanted: Collection[Sign] = tuple(Sign)) -> list[AbstractSet[Sign]]:
     """Return what each of the sentences of `text` shows, of the signs asked for.
 
     >>> [sorted(signs) for signs in signs_of(text := "Please fix it. 一定要快", list(sentences(text)))]
@@ -189,18 +194,17 @@ def signs_of(text: str, pieces: Sequence[Sentence], wanted: Collection[Sign] = t
     """
     folded = fold(text)
     starts = [piece.start for piece in pieces]
-    found: list[set[Sign]] = [set() for _ in pieces]
+    found: defaultdict[int, set[Sign]] = defaultdict(set)
     for sign in wanted:
         for phrase in _PHRASES[sign]:
-            for at in _places(folded, phrase):
-                index = bisect_right(starts, at) - 1
-                if index >= 0:
-                    found[index].add(sign)
+            if phrase in folded:
+                for at in _places(folded, phrase):
+                    found[bisect_right(starts, at) - 1].add(sign)
     if Sign.CORRECTION in wanted:
-        for piece, signs in zip(pieces, found, strict=True):
+        for index, piece in enumerate(pieces):
             if _contradicts(fold(piece.text)):
-                signs.add(Sign.CORRECTION)
-    return found
+                found[index].add(Sign.CORRECTION)
+    return [found.get(index, _NOTHING) for index in range(len(pieces))]
 
 
 def _contradicts(folded: str) -> bool:

@@ -11,4 +11,4 @@ def demo(*, json_output: Annotated[bool, typer.Option("--json", help="Print the 
     """Run one conversation under a naive summary, LangChain's summarizer and ContextGuard, and show what became of its rules."""
     from langchain_ctxguard.cli.demo import demo_command
 
-    demo_command(json_output)
+    demo_command(json_output=json_output)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, convert_to_openai_messages
+from langchain_core.messages import BaseMessage, HumanMessage, convert_to_openai_messages
 
-_PLAIN_ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
+from langchain_ctxguard.core.dialect import write_openai
 
 
 def openai_form(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
@@ -17,28 +17,15 @@ def openai_form(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
 
 def _forms(message: BaseMessage) -> list[dict[str, Any]]:
     try:
-        forms: list[dict[str, Any]] = convert_to_openai_messages([message])
+        if isinstance(message, HumanMessage) and _holds_results(message):
+            # Results inside a human message (Anthropic's form) are messages of their own in this one.
+            several: list[dict[str, Any]] = convert_to_openai_messages([message])
+            return several
+        return [write_openai(message)]
     except (ValueError, KeyError, TypeError, AttributeError):
         # Content blocks of no known dialect stay as they are.
-        forms = [_plain_form(message)]
-    if isinstance(message, AIMessage) and message.invalid_tool_calls and forms:
-        # LangChain leaves these out, which would orphan their results.
-        broken = [
-            {"type": "function", "id": call["id"], "function": {"name": call["name"] or "", "arguments": call["args"] or ""}}
-            for call in message.invalid_tool_calls
-        ]
-        forms[0]["tool_calls"] = [*forms[0].get("tool_calls", []), *broken]
-    return forms
+        return [{**write_openai(message.model_copy(update={"content": ""})), "content": message.content}]
 
 
-def _plain_form(message: BaseMessage) -> dict[str, Any]:
-    role = message.role if isinstance(message, ChatMessage) else _PLAIN_ROLES.get(message.type, "user")
-    form: dict[str, Any] = {"role": role, "content": message.content}
-    if message.name:
-        form["name"] = message.name
-    if isinstance(message, AIMessage) and message.tool_calls:
-        form["tool_calls"] = convert_to_openai_messages([AIMessage("", tool_calls=message.tool_calls)])[0]["tool_calls"]
-    call_id = getattr(message, "tool_call_id", None)
-    if call_id is not None and not isinstance(message, FunctionMessage):
-        form["tool_call_id"] = call_id
-    return form
+def _holds_results(message: BaseMessage) -> bool:
+    return any(isinstance(block, dict) and block.get("type") == "tool_result" for block in message.content if not isinstance(message.content, str))

@@ -28,7 +28,7 @@ def print_report(results: list[RunResult], *, source: str, out: Path | None = No
     """Print one paragraph for each run and, for several, a closing count."""
     console = Console(highlight=False, soft_wrap=True)
     formats = ", ".join(dict.fromkeys(result.run.format for result in results))
-    console.print(Text(f"{printable(source)}: {_plural(len(results), 'run')}, read as {formats}"))
+    console.print(Text(f"{printable(source)}: {_plural(len(results), 'run')}{', read as ' if formats else ''}{formats}"))
     for result in results:
         console.print(_headline(result))
         for line in _details(result):

@@ -61,23 +61,24 @@ def find_cut(cut: Cut, messages: Sequence[BaseMessage]) -> int | None:
         return cut.position if cut.position <= len(messages) else None
     for offset, anchor in enumerate(cut.anchors):
         index = cut.position + offset
-        if index < len(messages) and _is(messages[index], anchor):
+        if index < len(messages) and is_known_as(messages[index], anchor):
             return cut.position
-    if cut.position and cut.position <= len(messages) and cut.evicted is not None and _is(messages[cut.position - 1], cut.evicted):
+    if cut.position and cut.position <= len(messages) and cut.evicted is not None and is_known_as(messages[cut.position - 1], cut.evicted):
         return cut.position
     for offset, anchor in enumerate(cut.anchors):
-        found = [index for index, message in enumerate(messages) if _is(message, anchor)]
+        found = [index for index, message in enumerate(messages) if is_known_as(message, anchor)]
         if found:
             rest = cut.anchors[offset:]
             return max(found, key=lambda index: (_matching(messages[index : index + len(rest)], rest), -abs(index - cut.position)))
     if cut.evicted is not None:
         for index in range(len(messages) - 1, -1, -1):
-            if _is(messages[index], cut.evicted):
+            if is_known_as(messages[index], cut.evicted):
                 return index + 1
     return None
 
 
-def _is(message: BaseMessage, key: str) -> bool:
+def is_known_as(message: BaseMessage, key: str) -> bool:
+    """Say whether `key` names `message`, wherever it stands now."""
     if message.id:
         return message.id == key
     digest, at, _ = key.rpartition("@")
@@ -85,4 +86,4 @@ def _is(message: BaseMessage, key: str) -> bool:
 
 
 def _matching(messages: Sequence[BaseMessage], keys: Sequence[str]) -> int:
-    return sum(_is(message, key) for message, key in zip(messages, keys, strict=False))
+    return sum(is_known_as(message, key) for message, key in zip(messages, keys, strict=False))

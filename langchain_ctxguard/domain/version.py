@@ -78,6 +78,9 @@ class CompactionRecord(Value):
     evicted_tokens: int = 0
     kept_messages: int = 0
     zones: ZoneTokens = ZoneTokens()
+    head_fault: str | None = None
+    """Why a head that was given counted for nothing and the whole history was the view."""
+
     rules_in_force: int = 0
     rules_missing_before: tuple[str, ...] = ()
     """Ids of rules a view given back by the caller no longer held; they were put back."""

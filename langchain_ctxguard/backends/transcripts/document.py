@@ -94,9 +94,9 @@ def _parse_lines(text: str, path: str) -> Document | None:
     """Return the document if the first line is a JSON value of its own, `None` if this is no JSONL."""
     # Only "\n" ends a line: str.splitlines would also split at U+2028, which may stand inside a JSON string.
     numbered = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if len(numbered) < 2:
+    if len(numbered) == 1:
         return None
-    values = []
+    values: list[Any] = []
     for number, line in numbered:
         try:
             value = json.loads(line)

@@ -21,7 +21,7 @@ from langchain_ctxguard.backends.transcripts.build import build, content_of
 from langchain_ctxguard.backends.transcripts.calls import parse_calls
 from langchain_ctxguard.backends.transcripts.transcript import Misfit, Where, kind_of
 
-_CLASSES: dict[str, type[BaseMessage]] = {
+_TYPES: dict[str, type[BaseMessage]] = {
     "human": HumanMessage,
     "ai": AIMessage,
     "system": SystemMessage,
@@ -29,8 +29,11 @@ _CLASSES: dict[str, type[BaseMessage]] = {
     "chat": ChatMessage,
     "function": FunctionMessage,
 }
-_TYPES = {name: kind for type_name, kind in _CLASSES.items() for name in (type_name, kind.__name__, f"{kind.__name__}Chunk")}
-"""By `type` and by class name; a chunk that was stored is read as the whole message it stands for."""
+_CLASSES = {name: kind for kind in _TYPES.values() for name in (kind.__name__, f"{kind.__name__}Chunk")}
+"""By class name; a chunk that was stored is read as the whole message it stands for."""
+
+_FLAT = {**_TYPES, **{name: kind for name, kind in _CLASSES.items() if name.endswith("Chunk")}}
+"""By `type`, where a chunk's is its class name."""
 
 _REMOVALS = ("remove", "RemoveMessage")
 
@@ -41,7 +44,7 @@ def is_serialised(entry: Any) -> bool:
         return False
     if _is_constructor(entry):
         return isinstance(entry.get("kwargs"), dict)
-    return entry.get("type") in (*_TYPES, *_REMOVALS) and (isinstance(entry.get("data"), dict) or "content" in entry)
+    return entry.get("type") in (*_FLAT, *_REMOVALS) and (isinstance(entry.get("data"), dict) or "content" in entry)
 
 
 def read_messages(entries: Sequence[Any], where: Where) -> list[BaseMessage]:
@@ -64,9 +67,9 @@ def read_message(entry: Any, where: Where) -> BaseMessage:
     name, fields, where = _unwrap(entry, where)
     if name in _REMOVALS:
         raise Misfit(where, "removes a message from a state; it is an instruction, not part of a conversation")
-    kind = _TYPES.get(name)
+    kind = (_CLASSES if _is_constructor(entry) else _FLAT).get(name)
     if kind is None:
-        raise Misfit(where, f"is of the type {name[:60]!r}, which is no message; known are {', '.join(_CLASSES)}")
+        raise Misfit(where, f"is of the type {name[:60]!r}, which is no message; known are {', '.join(_TYPES)}")
     fields = {key: value for key, value in fields.items() if key not in ("type", "tool_call_chunks", "chunk_position")}
     fields["content"] = content_of(fields, where, may_be_missing=kind is AIMessage, may_be_data=kind is ToolMessage)
     if kind is AIMessage:
@@ -85,7 +88,7 @@ def _unwrap(entry: dict[str, Any], where: Where) -> tuple[str, dict[str, Any], W
         return path[-1], fields, (*where, "kwargs")
     name = entry.get("type")
     if not isinstance(name, str):
-        raise Misfit(where, f"has no `type`; each message needs one: {', '.join(_CLASSES)}")
+        raise Misfit(where, f"has no `type`; each message needs one: {', '.join(_TYPES)}")
     if isinstance(entry.get("data"), dict) and "content" not in entry:
         return name, entry["data"], (*where, "data")
     return name, entry, where

@@ -36,11 +36,11 @@ class Reader(Protocol):
     """One transcript format: a module with these names."""
 
     @property
-    def FORMAT(self) -> str:
+    def FORMAT(self) -> str:  # noqa: N802 - a constant of the module
         """Short name, as it stands in `Run.format`."""
 
     @property
-    def TITLE(self) -> str:
+    def TITLE(self) -> str:  # noqa: N802 - a constant of the module
         """What a person calls it."""
 
     def recognises(self, data: Any, /) -> bool:
@@ -54,7 +54,7 @@ class Reader(Protocol):
         """
 
 
-class Misfit(Exception):
+class Misfit(Exception):  # noqa: N818 - never leaves this package: it becomes a TranscriptError with file and line
     """A place in a recognised document that does not fit its format."""
 
     def __init__(self, where: Where, reason: str) -> None:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from langchain_ctxguard.testing.obedient import Answer, Behaviour, ObedientModel, Sight, ToolUse
 from langchain_ctxguard.testing.scenarios.order_table import FIRST_ORDER, OrderTable, ToolNames
-from langchain_ctxguard.testing.scenarios.ways import WAYS, Task, Way, WayResult, run_way
+from langchain_ctxguard.testing.scenarios.ways import WAYS, Placement, Task, Way, WayResult, run_way
 
 Language = Literal["en", "zh", "both"]
 """Of rules and conversation; `both`: each rule in both languages, and the user changes between them."""
@@ -150,6 +150,7 @@ def run_order_assistant(
     behaviours: Sequence[Behaviour] | None = None,
     tool_names: ToolNames = ToolNames(),  # noqa: B008  # frozen
     ways: Sequence[Way] = WAYS,
+    placement: Placement = "conversation",
 ) -> list[WayResult]:
     """Run the conversation once for each way to compact, on a fresh table each time, and return what was found.
 
@@ -159,6 +160,7 @@ def run_order_assistant(
         behaviours: What the model does; default: whatever it is asked, unless it sees one of `rules` against it.
         tool_names: What the tools are called.
         ways: Which ways to run, in this order.
+        placement: Where the ways without a guard have the rules.
     """
     given = rules_in(language) if rules is None else rules
     habits = obedient_behaviours(given, tool_names, language) if behaviours is None else tuple(behaviours)
@@ -174,6 +176,7 @@ def run_order_assistant(
                     model=ObedientModel(behaviours=habits),
                     summary_model=narrator(language),
                     tools=tuple(table.tools(tool_names)),
+                    placement=placement,
                 ),
             )
             shown = any(number in answer for number in table.private_numbers() for answer in run.answers)

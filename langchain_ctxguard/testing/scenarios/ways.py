@@ -10,7 +10,16 @@ from typing import Any, Literal, get_args
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, AgentState, SummarizationMiddleware
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, convert_to_messages, get_buffer_string
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    convert_to_messages,
+    get_buffer_string,
+)
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -25,6 +34,9 @@ from langchain_ctxguard.testing.obedient import ObedientModel
 
 Way = Literal["naive summary", "SummarizationMiddleware", "ContextGuard"]
 WAYS: tuple[Way, ...] = get_args(Way)
+
+Placement = Literal["conversation", "system_prompt"]
+"""Where an agent without a guard has its rules: in the first message, or in `create_agent(system_prompt=...)`."""
 
 TRIGGER_TOKENS = 2_000
 KEPT_MESSAGES = 4
@@ -71,6 +83,7 @@ class Task:
     model: ObedientModel
     summary_model: BaseChatModel
     tools: tuple[BaseTool, ...]
+    placement: Placement = "conversation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +128,18 @@ def run_way(way: Way, task: Task) -> Run:
     count = MessageTokenCounter()
     commits = _Commits()
     middleware = _middleware(way, task, count, commits)
-    agent = create_agent(task.model, list(task.tools), middleware=[middleware], checkpointer=InMemorySaver())
-    thread: RunnableConfig = {"configurable": {"thread_id": "order-assistant"}}
     rules = SystemMessage("\n".join(task.rules))
-    # The rules open the conversation, as its first message; only the guard has another place for them.
-    opening: list[AnyMessage | dict[str, Any]] = [] if way == "ContextGuard" else [rules]
+    # A guard has a place of its own for rules; the other ways have them where the task says.
+    as_prompt = way != "ContextGuard" and task.placement == "system_prompt"
+    opening: list[AnyMessage | dict[str, Any]] = [] if way == "ContextGuard" or as_prompt else [rules]
+    agent = create_agent(
+        task.model,
+        list(task.tools),
+        system_prompt=rules if as_prompt else None,
+        middleware=[middleware],
+        checkpointer=InMemorySaver(),
+    )
+    thread: RunnableConfig = {"configurable": {"thread_id": "order-assistant"}}
     whole: list[BaseMessage] = [rules]
     answers = []
     compactions = 0

@@ -1,0 +1,256 @@
+"""One plain function: a list of messages in, the list a model should see out. No agent, no graph, no store."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from langchain_ctxguard.core.compaction import Compacted, Plan, Situation, compaction_flow
+from langchain_ctxguard.core.dialect import read_messages, write_like
+from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect
+from langchain_ctxguard.core.view import Found, situation_in
+from langchain_ctxguard.domain.config import DEFAULT_WINDOW, CompactionSettings, ContextSize, GuardConfig, unique_constraints
+from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.context import ContextHead, read_head
+from langchain_ctxguard.domain.unset import UNSET, Unset
+from langchain_ctxguard.domain.version import CompactionRecord, Outcome
+from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
+from langchain_ctxguard.errors import ConfigurationError
+from langchain_ctxguard.ports import Summarizer, TokenCounter
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What `compact_messages` came to."""
+
+    messages: list[BaseMessage]
+    """What the model should see: one leading system message with the pins, evidence, summary, and what was kept."""
+
+    outcome: Outcome
+    head: dict[str, Any]
+    """JSON. Pass it back as `previous=` with the original list or with `messages`, plus new ones: the result is the same."""
+
+    record: CompactionRecord
+    tokens_before: int
+    """Tokens of the view before: of the list itself the first time, pins included."""
+
+    tokens_after: int
+    _originals: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
+    _example: Any = field(default=None, repr=False, compare=False)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return `messages` as dicts in the dialect they were given in; dicts that were kept come back as they were.
+
+        Lists given as messages, pairs or strings come back in OpenAI's chat form.
+        """
+        dicts = []
+        for message in self.messages:
+            original = self._originals.get(id(message))
+            dicts.append(dict(original) if isinstance(original, dict) else write_like(message, self._example))
+        return dicts
+
+
+def compact_messages(
+    messages: Sequence[Any],
+    *,
+    config: GuardConfig | str | Path | None = None,
+    constraints: Sequence[Constraint | str] = (),
+    keep: ContextSize | Unset = UNSET,
+    budget: int | None = None,
+    token_counter: TokenCounter | None = None,
+    summarizer: Summarizer | Any | None = None,
+    previous: dict[str, Any] | ContextHead | None = None,
+    must_keep: Sequence[str] = (),
+) -> Compaction:
+    """Compact a conversation: rules stay verbatim, tool calls stay whole, the current request stands, the rest becomes evidence and a summary.
+
+    Args:
+        messages: Anything LangChain accepts: messages, dicts, pairs, strings. Neither the list nor a message in it is changed.
+        config: A `GuardConfig` or the path of a `ctxguard.yaml`.
+        constraints: More rules to pin, in addition to those of the config.
+        keep: What stays raw, e.g. `("turns", 3)` (the default), `("messages", 20)`, `("tokens", 4000)`.
+        budget: Tokens the result may hold, system message included. A list that fits is skipped. `None`: everything before `keep` is compacted.
+        token_counter: `counter(messages) -> int`; `None`: the package's own.
+        summarizer: A `Summarizer`, a chat model or its name; `None`: extractive, without a model.
+        previous: `head` of the last compaction of this conversation.
+        must_keep: Texts that must stand in the result if they stood in what is evicted.
+
+    Returns:
+        A `Compaction`. With outcome `rejected` or `skipped` its messages are the previous view.
+
+    Raises:
+        ConfigurationError: a setting or a message that cannot be used.
+        ContextBudgetError: pins, current request and newest messages do not fit `budget`; names both numbers.
+        RetentionError: a view given back lost its rules and `on_violation` is "stop".
+    """
+    job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep)
+    return job.done(job.engine.run(job.flow()))
+
+
+async def acompact_messages(
+    messages: Sequence[Any],
+    *,
+    config: GuardConfig | str | Path | None = None,
+    constraints: Sequence[Constraint | str] = (),
+    keep: ContextSize | Unset = UNSET,
+    budget: int | None = None,
+    token_counter: TokenCounter | None = None,
+    summarizer: Summarizer | Any | None = None,
+    previous: dict[str, Any] | ContextHead | None = None,
+    must_keep: Sequence[str] = (),
+) -> Compaction:
+    """Compact a conversation as `compact_messages` does, without blocking the event loop on a model."""
+    job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep)
+    return job.done(await job.engine.arun(job.flow()))
+
+
+def config_of(config: GuardConfig | str | Path | None) -> GuardConfig:
+    """Return the config, read from its file if a path is given."""
+    if config is None:
+        return GuardConfig()
+    return config if isinstance(config, GuardConfig) else GuardConfig.from_file(config)
+
+
+def rules_of(config: GuardConfig, constraints: Sequence[Constraint | str]) -> tuple[Constraint, ...]:
+    """Return the rules of a config and those given beside it, repeats once.
+
+    Raises:
+        ConfigurationError: an empty rule, or one id with two texts.
+    """
+    if isinstance(constraints, str):
+        msg = "`constraints` takes a list of rules, not one string; write [rule]."
+        raise ConfigurationError(msg)
+    more = GuardConfig.from_dict({"constraints": list(constraints)}).constraints
+    return unique_constraints((*config.constraints, *more))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """The arguments of one call, checked and bound."""
+
+    messages: list[BaseMessage]
+    originals: dict[int, Any]
+    example: Any
+    found: Found
+    plan: Plan
+    count: CountTokens
+    engine: Engine
+
+    @classmethod
+    def of(  # noqa: PLR0913, PLR0917 - the public signature, in its order
+        cls,
+        items: Sequence[Any],
+        config: GuardConfig | str | Path | None,
+        constraints: Sequence[Constraint | str],
+        keep: ContextSize | Unset,
+        budget: int | None,
+        token_counter: TokenCounter | None,
+        summarizer: Any,
+        previous: dict[str, Any] | ContextHead | None,
+        must_keep: Sequence[str],
+    ) -> _Job:
+        given = config_of(config)
+        settings = given.compaction if isinstance(keep, Unset) else CompactionSettings.of(given.compaction, keep=keep)
+        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
+            msg = f"`budget` takes a number of tokens of at least 1, not {budget!r}."
+            raise ConfigurationError(msg)
+        if isinstance(must_keep, str):
+            msg = "`must_keep` takes a list of texts, not one string; write [text]."
+            raise ConfigurationError(msg)
+        messages = read_messages(items)
+        found = situation_in(messages, _head(previous), rules=rules_of(given, constraints), trust_system_messages=settings.trust_system_messages)
+        who = summarizer_of(summarizer)
+        engine = Engine(summarizer=who, timeout_s=settings.summarizer_timeout_s)
+        window = budget or settings.window or DEFAULT_WINDOW
+        plan = Plan(
+            settings=settings,
+            trigger="requested",
+            keep=settings.keep,
+            window=window,
+            goal=budget,
+            limit=budget,
+            min_kept=settings.min_kept or 0.0,
+            must_keep=tuple(must_keep),
+            strategy=engine.summarizer.name,
+            fallback=engine.fallback.name,
+        )
+        return cls(
+            messages=messages,
+            originals={id(message): item for message, item in zip(messages, items, strict=True) if message is not item},
+            example=next((item for item in items if isinstance(item, dict)), None),
+            found=found,
+            plan=plan,
+            count=counter_of(token_counter, summarizer),
+            engine=engine,
+        )
+
+    def flow(self) -> Generator[Effect, Answer, Compacted]:
+        """Return the flow, or the short one that leaves a list alone that fits its budget."""
+        situation = self.found.situation
+        if not situation.tail and situation.head.body is None:
+            return _as_it_is(situation, self.plan, self.count, "There is nothing to compact.")
+        if self.plan.limit is not None:
+            tokens = self.count(situation.view().all)
+            if tokens <= self.plan.limit:
+                return _as_it_is(situation, self.plan, self.count, f"The list holds {tokens} tokens and the budget is {self.plan.limit}.")
+        return compaction_flow(situation, self.plan, self.count)
+
+    def done(self, result: Compacted) -> Compaction:
+        record = result.record if self.found.head_fault is None else result.record.model_copy(update={"head_fault": self.found.head_fault})
+        return Compaction(
+            messages=result.view.all,
+            outcome=record.outcome,
+            head=result.head.to_dict(),
+            record=record,
+            tokens_before=record.tokens_before,
+            tokens_after=record.tokens_after,
+            _originals=self.originals,
+            _example=self.example,
+        )
+
+
+def _head(previous: dict[str, Any] | ContextHead | None) -> ContextHead:
+    if isinstance(previous, ContextHead):
+        return previous
+    head = read_head(previous)
+    if head is None:
+        return ContextHead(version=0)
+    if isinstance(head, ContextHead):
+        return head
+    msg = f"`previous` is not the head of a compaction ({head.replace('_', ' ')}). Pass `Compaction.head` as it was returned, or leave it out."
+    raise ConfigurationError(msg)
+
+
+def _as_it_is(situation: Situation, plan: Plan, count: CountTokens, reason: str) -> Generator[Effect, Answer, Compacted]:
+    view = situation.view()
+    # An empty list stays empty: rules without a conversation are no request.
+    if not situation.tail and situation.head.body is None and not situation.system:
+        view = replace(view, system=None)
+    tokens = count(view.all) if view.all else 0
+    record = CompactionRecord(
+        outcome=Outcome.SKIPPED,
+        reason=reason,
+        trigger=plan.trigger,
+        version=situation.head.version,
+        tokens_before=tokens,
+        tokens_after=tokens,
+        budget=plan.goal,
+        kept_messages=len(view.messages),
+        rules_in_force=len(situation.rules),
+        rules_missing_before=situation.missing_before,
+    )
+    if situation.missing_before and plan.settings.on_violation == "stop":
+        # The flow raises the same error; a list that fits its budget is held to the same rule.
+        return compaction_flow(situation, plan, count)
+    return _told(Compacted(situation.head, view, record))
+
+
+def _told(result: Compacted) -> Generator[Effect, Answer, Compacted]:
+    yield Append(result.record)
+    return result
+
+

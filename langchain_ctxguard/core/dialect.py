@@ -1,0 +1,101 @@
+"""Message lists in whatever form LangChain accepts -> messages, and back to the form they came in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, convert_to_messages, convert_to_openai_messages
+
+from langchain_ctxguard.errors import ConfigurationError
+
+
+def read_messages(items: Sequence[Any]) -> list[BaseMessage]:
+    """Return `items` as messages: messages stay the same objects; dicts, pairs and strings are converted.
+
+    Raises:
+        ConfigurationError: naming the index of an item that is no message.
+    """
+    messages: list[BaseMessage] = []
+    for index, item in enumerate(items):
+        if isinstance(item, RemoveMessage):
+            msg = f"messages[{index}] is a RemoveMessage: an update for a graph's state, not a message. Apply it first, or leave it out."
+            raise ConfigurationError(msg)
+        if isinstance(item, BaseMessage):
+            messages.append(item)
+            continue
+        try:
+            messages.append(_read(item))
+        except (ValueError, TypeError, KeyError, NotImplementedError, AttributeError) as error:
+            msg = f"messages[{index}] is no message ({type(error).__name__}: {error}). A message needs a role and a content, e.g. {{'role': 'user', 'content': 'hi'}}."
+            raise ConfigurationError(msg) from error
+    return messages
+
+
+def _read(item: Any) -> BaseMessage:
+    if isinstance(item, dict) and isinstance(item.get("tool_calls"), list):
+        return _read_calls(item)
+    return convert_to_messages([item])[0]
+
+
+def _read_calls(item: dict[str, Any]) -> BaseMessage:
+    """Read an assistant's dict, keeping calls whose arguments are no JSON as invalid calls: they wait for a result like any other."""
+    sound, invalid = [], []
+    for call in item["tool_calls"]:
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict) and not _is_json_object(function.get("arguments")):
+            invalid.append(
+                {
+                    "type": "invalid_tool_call",
+                    "id": call.get("id"),
+                    "name": function.get("name"),
+                    "args": function.get("arguments") if isinstance(function.get("arguments"), str) else json.dumps(function.get("arguments")),
+                    "error": "arguments are no JSON object",
+                }
+            )
+        else:
+            sound.append(call)
+    rest = {key: value for key, value in item.items() if key != "tool_calls"}
+    message = convert_to_messages([{**rest, "tool_calls": sound} if sound else rest])[0]
+    if invalid and isinstance(message, AIMessage):
+        return message.model_copy(update={"invalid_tool_calls": invalid})
+    return message
+
+
+def _is_json_object(arguments: Any) -> bool:
+    if isinstance(arguments, dict):
+        return True
+    if not isinstance(arguments, str):
+        return False
+    try:
+        return isinstance(json.loads(arguments, strict=False), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def write_openai(message: BaseMessage) -> dict[str, Any]:
+    """Return a message in OpenAI's chat form; names and reasoning text that the stock conversion leaves out are kept."""
+    written = convert_to_openai_messages([message])[0]
+    data: dict[str, Any] = dict(written)
+    if message.name and "name" not in data:
+        data["name"] = message.name
+    if isinstance(message, AIMessage) and message.invalid_tool_calls:
+        data["tool_calls"] = [
+            *data.get("tool_calls", []),
+            *(
+                {"type": "function", "id": call.get("id"), "function": {"name": call.get("name") or "", "arguments": call.get("args") or ""}}
+                for call in message.invalid_tool_calls
+            ),
+        ]
+    reasoning = message.additional_kwargs.get("reasoning_content")
+    if reasoning is not None and "reasoning_content" not in data:
+        data["reasoning_content"] = reasoning
+    return data
+
+
+def write_like(message: BaseMessage, example: Any) -> dict[str, Any]:
+    """Return a message as a dict of the dialect of `example`: LangChain's `type` dicts or OpenAI's `role` dicts."""
+    if isinstance(example, dict) and "role" not in example and "type" in example:
+        return {key: value for key, value in message.model_dump(mode="json").items() if value not in (None, {}, [])} | {"content": message.content}
+    return write_openai(message)

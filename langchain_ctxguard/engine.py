@@ -1,0 +1,271 @@
+"""Settings and ports bound together, without LangGraph. `run` and `arun` are the only two drivers of every flow."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, TypeVar, assert_never
+
+from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
+from langchain_ctxguard.backends.tokens import counter_for
+from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect, Summarize, SummaryFailure
+from langchain_ctxguard.domain.summary import SummaryDraft
+from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
+from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
+from langchain_ctxguard.ports import Hook, Summarizer, TokenCounter
+
+Result = TypeVar("Result")
+
+
+class Engine:
+    """Drives flows: answers their effects with the summarizer, the fallback and the hooks it was given.
+
+    Thread-safe: it holds no state of a run.
+    """
+
+    def __init__(
+        self,
+        *,
+        summarizer: Summarizer | None = None,
+        hooks: Sequence[Hook] = (),
+        timeout_s: float | None = None,
+    ) -> None:
+        """Bind the ports.
+
+        Args:
+            summarizer: Who summarizes; `None`: the extractive summarizer.
+            hooks: Told about every compaction, in this order.
+            timeout_s: A summarizer that takes longer, in seconds, is abandoned; `None`: waited for.
+        """
+        self.fallback: Summarizer = ExtractiveSummarizer()
+        self.summarizer: Summarizer = self.fallback if summarizer is None else summarizer
+        self._hooks = _Hooks(hooks)
+        self._timeout_s = timeout_s
+
+    def run(self, flow: Generator[Effect, Answer, Result], *, name: str = "compaction", summarizer: Summarizer | None = None) -> Result:
+        """Drive `flow` to its end and return its result; what it raises is raised here."""
+        who = summarizer or self.summarizer
+        with self._hooks.span(name, {}):
+            answer: Answer = None
+            while True:
+                try:
+                    effect = flow.send(answer)
+                except StopIteration as end:
+                    result: Result = end.value
+                    return result
+                match effect:
+                    case Summarize():
+                        answer = self._summarize(effect, who)
+                    case Append():
+                        answer = None
+                        self.record(effect.fact)
+                    case _:
+                        assert_never(effect)
+
+    async def arun(self, flow: Generator[Effect, Answer, Result], *, name: str = "compaction", summarizer: Summarizer | None = None) -> Result:
+        """Drive `flow` as `run` does, without blocking the event loop on the summarizer."""
+        who = summarizer or self.summarizer
+        with self._hooks.span(name, {}):
+            answer: Answer = None
+            while True:
+                try:
+                    effect = flow.send(answer)
+                except StopIteration as end:
+                    result: Result = end.value
+                    return result
+                match effect:
+                    case Summarize():
+                        answer = await self._asummarize(effect, who)
+                    case Append():
+                        answer = None
+                        self.record(effect.fact)
+                    case _:
+                        assert_never(effect)
+
+    def record(self, fact: CompactionRecord | ContextEvent) -> None:
+        """Tell the hooks about something that happened."""
+        self._hooks.record(fact)
+
+    def _summarize(self, effect: Summarize, summarizer: Summarizer) -> SummaryDraft | SummaryFailure:
+        who = self._who(effect, summarizer)
+        with self._hooks.span("summarize", {"strategy": who.name, "attempt": effect.attempt}):
+            try:
+                return _draft(within(self._timeout_s, lambda: who.summarize(effect.request)))
+            except Exception as error:  # noqa: BLE001 - a summarizer may fail in any way; none of them may reach the run
+                return _failure(error)
+
+    async def _asummarize(self, effect: Summarize, summarizer: Summarizer) -> SummaryDraft | SummaryFailure:
+        who = self._who(effect, summarizer)
+        with self._hooks.span("summarize", {"strategy": who.name, "attempt": effect.attempt}):
+            try:
+                return _draft(await _awithin(self._timeout_s, who.asummarize(effect.request)))
+            except Exception as error:  # noqa: BLE001 - as above
+                return _failure(error)
+
+    def _who(self, effect: Summarize, summarizer: Summarizer) -> Summarizer:
+        match effect.by:
+            case "summarizer":
+                return summarizer
+            case "fallback":
+                return self.fallback
+            case _:
+                assert_never(effect.by)
+
+
+def _draft(answer: Any) -> SummaryDraft | SummaryFailure:
+    return answer if isinstance(answer, SummaryDraft) else SummaryFailure("wrong_type", is_down=False)
+
+
+def _failure(error: Exception) -> SummaryFailure:
+    if isinstance(error, InvalidSummaryError):
+        return SummaryFailure(error.reason, is_down=False)
+    if isinstance(error, TimeoutError):
+        return SummaryFailure("timeout", is_down=True)
+    # The type alone: an error's words may hold text of the conversation, and must never become context.
+    return SummaryFailure(type(error).__name__, is_down=True)
+
+
+def within(timeout_s: float | None, call: Callable[[], Result]) -> Result:
+    """Return what `call` returns, or raise `TimeoutError` after `timeout_s` seconds.
+
+    The call runs in a daemon thread with the caller's context, so a hanging one holds up neither the run nor the end of the process.
+    """
+    if timeout_s is None:
+        return call()
+    context = contextvars.copy_context()
+    box: list[tuple[bool, Any]] = []
+
+    def work() -> None:
+        try:
+            box.append((True, context.run(call)))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
+            box.append((False, error))
+
+    thread = threading.Thread(target=work, name="ctxguard-summarizer", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    if not box:
+        msg = f"no answer within {timeout_s} s"
+        raise TimeoutError(msg)
+    succeeded, value = box[0]
+    if not succeeded:
+        raise value
+    result: Result = value
+    return result
+
+
+async def _awithin(timeout_s: float | None, call: Any) -> Any:
+    if timeout_s is None:
+        return await call
+    # `wait` does not wait for the cancelled task: one that swallows its cancellation would hold up the run.
+    task = asyncio.ensure_future(call)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=timeout_s)
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    if not done:
+        task.cancel()
+        task.add_done_callback(_forget)
+        msg = f"no answer within {timeout_s} s"
+        raise TimeoutError(msg)
+    return task.result()
+
+
+def _forget(task: asyncio.Future[Any]) -> None:
+    """Take notice of an abandoned task's end, so that asyncio does not report its error as unseen."""
+    if not task.cancelled():
+        task.exception()
+
+
+class _Hooks:
+    """The hooks of an engine. None can veto, and what one raises is warned about once and never reaches the run."""
+
+    def __init__(self, hooks: Sequence[Hook]) -> None:
+        for hook in hooks:
+            if not (callable(getattr(hook, "record", None)) and callable(getattr(hook, "span", None))):
+                msg = f"{hook!r} is no hook: it needs the methods `span(name, facts)` and `record(fact)`."
+                raise ConfigurationError(msg)
+        self._hooks = tuple(hooks)
+        self._warned: set[int] = set()
+        self.failures = 0
+
+    def record(self, fact: CompactionRecord | ContextEvent) -> None:
+        for hook in self._hooks:
+            try:
+                hook.record(fact)
+            except Exception as error:  # noqa: BLE001 - a hook has no veto
+                self._failed(hook, error)
+
+    @contextmanager
+    def span(self, name: str, facts: dict[str, Any]) -> Iterator[None]:
+        with ExitStack() as stack:
+            for hook in self._hooks:
+                try:
+                    span = hook.span(name, facts)
+                    span.__enter__()
+                except Exception as error:  # noqa: BLE001 - as above
+                    self._failed(hook, error)
+                else:
+                    stack.push(self._guarded_exit(hook, span))
+            yield
+
+    def _guarded_exit(self, hook: Hook, span: Any) -> Callable[..., bool]:
+        def leave(*details: Any) -> bool:
+            try:
+                span.__exit__(*details)
+            except Exception as error:  # noqa: BLE001 - as above
+                self._failed(hook, error)
+            return False
+
+        return leave
+
+    def _failed(self, hook: Hook, error: Exception) -> None:
+        self.failures += 1
+        if id(hook) not in self._warned:
+            self._warned.add(id(hook))
+            warnings.warn(f"The hook {type(hook).__name__} failed with {type(error).__name__}; the run goes on without it.", RuntimeWarning, stacklevel=3)
+
+
+def tools_cost(count: CountTokens, tools: Sequence[Any]) -> int:
+    """Return the tokens of tool contracts: the counter's own `count_tools`, else those of the package's counter."""
+    if not tools:
+        return 0
+    own = getattr(count, "count_tools", None)
+    if callable(own):
+        return int(own(tools))
+    return counter_for().count_tools(tools)
+
+
+def summarizer_of(given: Any) -> Summarizer | None:
+    """Return `given` as a summarizer: itself, or a chat model or its name wrapped; `None` stays `None`.
+
+    Raises:
+        ConfigurationError: `given` can summarize nothing.
+    """
+    if given is None or isinstance(given, Summarizer):
+        return given
+    if isinstance(given, str) or callable(getattr(given, "ainvoke", None)):
+        from langchain_ctxguard.backends.chat_model import ChatModelSummarizer  # noqa: PLC0415 - only for those who bring a model
+
+        return ChatModelSummarizer(given)
+    msg = f"{given!r} is no summarizer. Pass a chat model, its name for `init_chat_model`, or an object with `name`, `summarize` and `asummarize`."
+    raise ConfigurationError(msg)
+
+
+def counter_of(given: TokenCounter | None, model: Any = None) -> CountTokens:
+    """Return `given`, or the package's counter for `model`.
+
+    Raises:
+        ConfigurationError: `given` cannot be called.
+    """
+    if given is None:
+        return counter_for(model)
+    if not callable(given):
+        msg = f"{given!r} is no token counter. Pass a function that takes a list of messages and returns a number of tokens."
+        raise ConfigurationError(msg)
+    return given
