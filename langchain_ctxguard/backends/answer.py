@@ -18,7 +18,7 @@ T = TypeVar("T")
 _KEYS = ("user_intent", "pending_items", "facts", "decisions", "open_questions")
 _FACT_KEYS = frozenset({"statement", "said_by", "source", "quote", "status"})
 _DECISION_KEYS = frozenset({"chosen", "rejected", "why"})
-_ORIGINS = frozenset(get_args(Origin))
+_ORIGINS: dict[Any, Origin] = {origin: origin for origin in get_args(Origin) if origin != "registry"}
 _THOUGHTS = ("think", "thinking", "reasoning", "thought")
 _CALL_SYNTAX = re.compile(r"<\|?/?(?:tool_call|tool_calls|function_call|function_calls|invoke|python_tag)\b|<｜tool", re.IGNORECASE)
 _PLACEHOLDERS = (
@@ -39,13 +39,14 @@ _JSON_STARTS = 12
 """How many opening braces are tried as the start of the object."""
 
 
-def read_answer(answer: BaseMessage | str, *, longest: int, find_source: Callable[[Any], str | None]) -> SummaryDraft:
+def read_answer(answer: BaseMessage | str, *, longest: int, find_source: Callable[[Any], str | None], may_be_empty: bool = False) -> SummaryDraft:
     """Return the draft an answer holds.
 
     Args:
         answer: What the model returned.
         longest: Characters from which on an answer is no summary.
         find_source: Resolves what a fact names as its source to the identity of a message, `None` where there is no such message.
+        may_be_empty: Take an object that tells nothing: more of the conversation is still to be read.
 
     Raises:
         InvalidSummaryError: saying why it is no summary.
@@ -54,12 +55,16 @@ def read_answer(answer: BaseMessage | str, *, longest: int, find_source: Callabl
     if len(text) > longest:
         _refuse("too_long", f"it has {len(text)} characters, ten times what it was given")
     data = _object_in(text)
+    if not data and may_be_empty:
+        return SummaryDraft()
     if not any(key in data for key in _KEYS):
         if {"name", "tool", "function"} & data.keys() and {"arguments", "args", "parameters", "input"} & data.keys():
             _refuse("tool_call", "it is a tool call written as text")
         _refuse("empty" if not data else "wrong_type", "the object has none of the keys asked for")
     draft = _Reader(find_source).draft(data)
     if draft.is_empty:
+        if may_be_empty:
+            return draft
         _refuse("empty", "every part of it is empty")
     strings = [draft.user_intent, *draft.pending_items, *(fact.statement for fact in draft.facts), *draft.open_questions]
     if all(_is_placeholder(string) for string in strings if string) and not draft.decisions:
@@ -249,7 +254,7 @@ class _Reader:
         said_by = item.get("said_by")
         return Fact(
             statement=statement,
-            said_by=said_by if isinstance(said_by, str) and said_by in _ORIGINS and said_by != "registry" else None,
+            said_by=_ORIGINS.get(said_by) if isinstance(said_by, str) else None,
             source=self._find_source(item.get("source")),
             quote=self._text(item.get("quote"), "facts.quote") or None,
         )

@@ -15,6 +15,8 @@ from langchain_ctxguard.domain.value import canonical_json, digest_of
 
 _REASONING = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 _MEDIA = frozenset({"image", "image_url", "input_image", "audio", "input_audio", "video", "file", "input_file", "document", "media"})
+_NESTED = ("source", "image_url", "file", "input_audio")
+_NAMES = ("filename", "title", "mime_type", "media_type", "format", "file_id", "id", "url")
 _SHORTEST_PIECE = 40
 
 
@@ -83,23 +85,17 @@ def _block(block: Any) -> str:
 
 def _reference(block: dict[str, Any]) -> str:
     """Return what names a picture or file without showing it."""
-    flat = {
-        **block,
-        **{k: v for name in ("source", "image_url", "file", "input_audio") if isinstance(block.get(name), dict) for k, v in block[name].items()},
-    }
-    if isinstance(block.get("image_url"), str):
-        flat["url"] = block["image_url"]
-    parts = [str(block["type"]).removeprefix("input_").removesuffix("_url")]
-    parts += [
-        str(flat[name]) for name in ("filename", "title", "mime_type", "media_type", "format", "file_id", "id") if isinstance(flat.get(name), str)
-    ]
-    url = flat.get("url")
-    data = next((flat[name] for name in ("data", "base64", "file_data") if isinstance(flat.get(name), str)), None)
-    if isinstance(url, str) and url.startswith("data:"):
-        url, data = None, url
-    if isinstance(url, str):
-        parts.append(url)
-    if isinstance(data, str):
+    flat = dict(block)
+    for name in _NESTED:
+        inner = flat.pop(name, None)
+        if inner is not None:
+            flat.update(inner if isinstance(inner, dict) else {"url": inner})
+    said = {name: value for name, value in flat.items() if isinstance(value, str)}
+    data = next((said[name] for name in ("data", "base64", "file_data") if name in said), None)
+    if said.get("url", "").startswith("data:"):
+        data = said.pop("url")
+    parts = [str(block["type"]).removeprefix("input_").removesuffix("_url"), *(said[name] for name in _NAMES if name in said)]
+    if data is not None:
         parts.append(f"sha256 {digest_of(data)[:12]}")
     return f"[{' '.join(dict.fromkeys(parts))}]"
 

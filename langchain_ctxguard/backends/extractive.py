@@ -47,6 +47,15 @@ _THREAD_FROM = 200_000
 _CANDIDATES = 300
 """Open items looked at, newest first."""
 
+_CALL_LENGTH = 300
+"""Characters of a call's arguments that may show what was done."""
+
+_WORDS_ONLY = ("think", "plan", "todo", "note", "reason", "memo")
+"""Tools that write words down: a thought about a task does not finish it."""
+
+_SMALLEST = 120
+"""Tokens the summary may take beside its frame, however little was evicted."""
+
 _REJECTED_FOR = (" instead of ", " rather than ", "而不是", "而非")
 _BECAUSE = (" because ", " since ", "因为", "由于")
 _BASE: dict[Origin, float] = {"user": 30, "system": 20, "registry": 20, "ai": 8, "tool": 4}
@@ -133,7 +142,8 @@ class _Quote(NamedTuple):
     source: str | None
 
     def fact(self) -> Fact:
-        return Fact(statement=self.piece.shown, said_by=self.speaker, source=self.source, quote=self.piece.text)
+        quote = None if self.source is None else self.piece.text
+        return Fact(statement=self.piece.shown, said_by=self.speaker, source=self.source, quote=quote)
 
 
 @dataclass(slots=True)
@@ -214,7 +224,7 @@ class _Reading:
             self.wishes.append(_Wish(wish, next(self.places), is_standing=Sign.DEFERRED in signs or Sign.REQUEST not in signs))
         self.intent = previous.user_intent
         if is_superseded and previous.user_intent:
-            self.hear(previous.user_intent.strip("…"), "user", None)
+            self.hear(previous.user_intent, "user", None)
         self.places = counting()
 
     def read(self, message: BaseMessage, source: str) -> None:
@@ -223,10 +233,10 @@ class _Reading:
         calls = calls_of(message)
         speaker = origin_of(message)
         for call in calls:
-            if call.call_id:
-                self.calls[call.call_id] = f"{call.name} {call.arguments_text[:2_000]}"
             if isinstance(call.arguments, dict) and isinstance(call.arguments.get("todos"), list):
                 self._read_todos(call.arguments["todos"])
+            elif call.call_id and not any(word in call.name.lower() for word in _WORDS_ONLY):
+                self.calls[call.call_id] = f"{call.name} {call.arguments_text[:_CALL_LENGTH]}"
         if speaker == "user" and text.strip():
             self.last_request = next(self.places)
             if not (self.intent and _is_pleasantry(text)):
@@ -243,7 +253,9 @@ class _Reading:
 
     def hear(self, text: str, speaker: Speaker, source: str | None, *, is_error: bool = False) -> set[Sign]:
         """Sort the sentences of a text into wishes, questions, decisions and facts; return all they show."""
-        pieces = list(sentences(text))
+        pieces = list(sentences(text.rstrip("…") if source is None else text))
+        if source is None and text.endswith("…") and pieces:
+            pieces[-1] = pieces[-1]._replace(goes_on=True)
         shown = signs_of(text, pieces, _SIGNS[speaker])
         asked = sum(is_question(piece.text) for piece in pieces) if speaker in ("user", "ai") else 0
         error_at = _error_line(shown) if is_error else None
@@ -408,12 +420,12 @@ class _Selection:
             return request.max_tokens
         carried = "" if request.previous is None else render_summary(request.previous, version=1)
         useful = text_tokens(self._count, carried) + int(EVICTED_SHARE * self._count(list(request.evicted)))
-        return min(request.max_tokens, max(useful, self._frame + 60))
+        return min(request.max_tokens, max(useful, self._frame + _SMALLEST))
 
     def draft(self) -> SummaryDraft:
         """Return what fits."""
         room = self._bound - self._frame - self._goal_cost()
-        intent = self._intent(room // 3)
+        intent = self._intent(room // 2)
         room -= self._cost(intent) if intent else 0
         forced = [_Item("facts", key_of(fact.statement), fact, _MUST_KEEP, 0) for fact in kept_verbatim(self._request)]
         room -= sum(self._cost(item.line()) for item in forced)

@@ -189,8 +189,9 @@ def _pieces(text: str, start: int, stop: int) -> Iterator[Sentence]:
 def signs_of(text: str, pieces: Sequence[Sentence], wanted: Collection[Sign] = tuple(Sign)) -> list[AbstractSet[Sign]]:
     """Return what each of the sentences of `text` shows, of the signs asked for.
 
-    >>> [sorted(signs) for signs in signs_of(text := "Please fix it. 一定要快", list(sentences(text)))]
-    [['request'], ['emphasis']]
+    >>> text = "Please fix it. 一定要快"
+    >>> [*map(list, signs_of(text, list(sentences(text))))]
+    [[<Sign.REQUEST: 'request'>], [<Sign.EMPHASIS: 'emphasis'>]]
     """
     folded = fold(text)
     starts = [piece.start for piece in pieces]

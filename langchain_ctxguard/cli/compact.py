@@ -50,12 +50,13 @@ def compact(
         transcript = _transcript(file)
         results = _compact_all(transcript, settings, keep=keep, budget=budget)
         document = document_of(results)
-        if out is not None:
-            write_json(document, out)
     except (ConfigurationError, TranscriptError) as error:
         _stop(str(error))
-    except OSError as error:
-        _stop(f"Cannot write '{out}': {error.strerror or error}. Nothing was written.")
+    if out is not None:
+        try:
+            write_json(document, out)
+        except OSError as error:
+            _stop(f"Cannot write '{out}': {error.strerror or error}. Nothing was written.")
     if as_json:
         write_json(document, None)
     else:

@@ -57,11 +57,24 @@ def content_of(entry: dict[str, Any], where: Where, *, may_be_missing: bool, may
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        odd = next((index for index, block in enumerate(content) if not isinstance(block, (str, dict))), None)
-        if odd is None:
+        fault = next(((index, reason) for index, block in enumerate(content) if (reason := _block_fault(block)) is not None), None)
+        if fault is None:
             return content
         if not may_be_data:
-            raise Misfit((*where, "content", odd), f"is {kind_of(content[odd])}; a content block is an object or a text")
+            raise Misfit((*where, "content", fault[0]), fault[1])
     if may_be_data:
         return json.dumps(content, ensure_ascii=False)
     raise Misfit(where, f"has a `content` that is {kind_of(content)}; it takes a text or a list of blocks")
+
+
+def _block_fault(block: Any) -> str | None:
+    """Return why `block` is no content block; blocks of types nobody here knows are fine."""
+    if isinstance(block, str):
+        return None
+    if not isinstance(block, dict):
+        return f"is {kind_of(block)}; a content block is an object or a text"
+    if not isinstance(block.get("type", ""), str):
+        return f"has a `type` that is {kind_of(block['type'])}; it takes a text"
+    if block.get("type") == "text" and not isinstance(block.get("text"), str):
+        return "is a text block without a text"
+    return None

@@ -1,0 +1,64 @@
+"""Compaction of long agent runs as a checked state transition.
+
+Rules stay verbatim in every request, tool calls stay whole, the current request stands, claims stay claims, and a summary that does not hold is refused.
+Names load when they are first used, so importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from langchain_ctxguard.backends.chat_model import ChatModelSummarizer
+    from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
+    from langchain_ctxguard.compact import Compaction, acompact_messages, compact_messages
+    from langchain_ctxguard.domain.config import GuardConfig
+    from langchain_ctxguard.domain.constraint import Constraint
+    from langchain_ctxguard.domain.summary import StructuredSummary
+    from langchain_ctxguard.graph.guard import ContextGuard
+    from langchain_ctxguard.graph.nodes import CompactContext
+    from langchain_ctxguard.graph.state import GuardedState
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "ChatModelSummarizer": "backends.chat_model",
+    "CompactContext": "graph.nodes",
+    "Compaction": "compact",
+    "Constraint": "domain.constraint",
+    "ContextGuard": "graph.guard",
+    "ExtractiveSummarizer": "backends.extractive",
+    "GuardConfig": "domain.config",
+    "GuardedState": "graph.state",
+    "StructuredSummary": "domain.summary",
+    "acompact_messages": "compact",
+    "compact_messages": "compact",
+}
+
+__all__ = [
+    "ChatModelSummarizer",
+    "CompactContext",
+    "Compaction",
+    "Constraint",
+    "ContextGuard",
+    "ExtractiveSummarizer",
+    "GuardConfig",
+    "GuardedState",
+    "StructuredSummary",
+    "acompact_messages",
+    "compact_messages",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from the module it lives in."""
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return [*__all__, "__version__"]

@@ -1,0 +1,1 @@
+"""Where the guard plugs into LangGraph and LangChain agents."""

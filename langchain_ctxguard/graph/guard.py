@@ -1,0 +1,434 @@
+"""`ContextGuard`: the middleware that shows a model a checked view of its conversation, and compacts it when it grows too large."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import uuid
+import warnings
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, assert_never
+
+from langchain.agents.middleware.internal_call_transformer import InternalCallTransformer
+from langchain.agents.middleware.types import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain_core.exceptions import ContextOverflowError
+from langchain_core.messages import BaseMessage, SystemMessage
+from langgraph.types import Command, TracePolicy
+
+from langchain_ctxguard.compact import config_of, rules_of
+from langchain_ctxguard.core.compaction import Compacted, Plan, compaction_flow
+from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
+from langchain_ctxguard.core.render import render_rules
+from langchain_ctxguard.core.roles import is_foreign_summary, last_request
+from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
+from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.context import ContextHead
+from langchain_ctxguard.domain.unset import UNSET, Unset
+from langchain_ctxguard.domain.version import ContextEvent, Outcome
+from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
+from langchain_ctxguard.errors import ContextBudgetError
+from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
+from langchain_ctxguard.graph.reading import Bounded, Call, Reader, Reading
+from langchain_ctxguard.graph.state import CHANNEL, GuardedAgentState
+from langchain_ctxguard.graph.thread import run_of, thread_of
+from langchain_ctxguard.ports import Hook, Summarizer, TokenCounter
+
+MIN_KEPT = 0.3
+"""Share of the tokens before a compaction that an agent keeps raw, where the settings do not say."""
+
+_REST = 1.1
+"""After an attempt that found nothing to evict, the view must grow by this factor before the next look."""
+
+_OVERFLOW = 0.7
+"""A view the provider refused is compacted to this share of its tokens, as we count them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """Call the model."""
+
+    request: ModelRequest[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Drive:
+    """Drive a compaction."""
+
+    flow: Generator[Effect, Answer, Compacted]
+    summarizer: Summarizer | None
+
+
+Step = _Ask | _Drive
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A compaction about to be made, and how it is named in the caches."""
+
+    call: Call
+    why: str
+    pace: Pace
+    limit: int | None
+    keep: ContextSize | None = None
+    goal: int | None = None
+
+
+def _counts(value: Any) -> dict[str, Any]:
+    """Return what a trace may show of a hook's input or output: how many messages, no text."""
+    request = value.get("request") if isinstance(value, dict) else value
+    messages = getattr(request, "messages", None)
+    return {} if messages is None else {"messages": len(messages)}
+
+
+class ContextGuard(AgentMiddleware[Any, Any, Any]):
+    """Pins rules, compacts long conversations, and keeps tool calls and the current request whole.
+
+    It changes what the model sees, never `state["messages"]`. Where nothing is to be done it costs the messages that are new, writes nothing and adds
+    no superstep. Put it where a summarizer would stand:
+
+        agent = create_agent(model, tools, middleware=[ContextGuard(constraints=["Never delete an order."])], checkpointer=saver)
+    """
+
+    state_schema = GuardedAgentState
+    transformers = (InternalCallTransformer,)
+    trace_policy: ClassVar[TracePolicy] = TracePolicy(process_inputs=_counts, process_outputs=_counts)  # type: ignore[misc]  # a constant, as in LangChain's own
+    """LangChain traces every hook with the whole request; ours shows counts only."""
+
+    def __init__(
+        self,
+        config: GuardConfig | str | Path | None = None,
+        *,
+        constraints: Sequence[Constraint | str] = (),
+        trigger: Trigger | Unset = UNSET,
+        keep: ContextSize | Unset = UNSET,
+        summarizer: Summarizer | Any | None = None,
+        hooks: Sequence[Hook] = (),
+        token_counter: TokenCounter | None = None,
+    ) -> None:
+        """Wire a guard.
+
+        Args:
+            config: A `GuardConfig` or the path of a `ctxguard.yaml`. Arguments here win over it; `constraints` add up.
+            constraints: Rules to pin; a plain string is guidance of system authority: pinned, not enforced.
+            trigger: When to compact, as in `SummarizationMiddleware`; default `("fraction", 0.75)` of the model's window. `None`: only pin and check.
+            keep: What stays raw, as there, or `("turns", n)`; default `("turns", 3)`.
+            summarizer: A `Summarizer`, a chat model or its name; `None`: the agent's own model, and without a model where that fails.
+            hooks: Told about every compaction.
+            token_counter: `counter(messages) -> int`; `None`: the package's own.
+
+        Raises:
+            ConfigurationError: a setting that cannot work.
+        """
+        super().__init__()
+        given = config_of(config)
+        overrides = {name: value for name, value in (("trigger", trigger), ("keep", keep)) if not isinstance(value, Unset)}
+        self._settings = CompactionSettings.of(given.compaction, **overrides) if overrides else given.compaction
+        self._rules = rules_of(given, constraints)
+        self._summarizer = summarizer_of(summarizer)
+        self._engine = Engine(summarizer=self._summarizer, hooks=hooks, timeout_s=self._settings.summarizer_timeout_s)
+        self._count: CountTokens = counter_of(token_counter)
+        pins = render_rules(self._rules)
+        check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(pins)]) if pins else 0)
+        self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages)
+        self._windows = Windows(self._settings)
+        self._memory = _Memory()
+        self._name = type(self).__name__
+
+    @property
+    def name(self) -> str:
+        """Name in the middleware list; unique there."""
+        return self._name
+
+    def replacing_summarizer(self) -> ContextGuard:
+        """Return this guard under the name `SummarizationMiddleware`: in deepagents it takes the built-in one's place, sub-agents included."""
+        twin = copy.copy(self)
+        twin._name = "SummarizationMiddleware"  # noqa: SLF001 - its own twin
+        return twin
+
+    def view(self, state: Any, *, system: SystemMessage | str | None = None) -> list[BaseMessage]:
+        """Return what a model should see of a plain graph's state, pins included; call the model with it.
+
+        Args:
+            state: The graph's state: a mapping or an object with `messages` and `ctxguard`.
+            system: A system prompt that stands outside the state.
+        """
+        messages, raw = _of_state(state)
+        leading = SystemMessage(system) if isinstance(system, str) else system
+        call = Call(messages, raw, system=leading)
+        return self._reader.situation(call, self._rules).situation.view().all
+
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]) -> Any:
+        """Call the model with the view in force; compact first where the trigger holds.
+
+        Raises:
+            ContextBudgetError: the window is full and nothing may or can leave it.
+            RetentionError: rules are missing from a view and `on_violation` is "stop".
+        """
+        steps = self._steps(request)
+        step = next(steps)
+        while True:
+            try:
+                match step:
+                    case _Ask():
+                        try:
+                            response = handler(step.request)
+                        except ContextOverflowError as overflow:
+                            step = steps.throw(overflow)
+                        else:
+                            step = steps.send(response)
+                    case _Drive():
+                        step = steps.send(self._engine.run(step.flow, summarizer=step.summarizer))
+                    case _:
+                        assert_never(step)
+            except StopIteration as end:
+                return end.value
+
+    async def awrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]) -> Any:
+        """Do as `wrap_model_call` does, without blocking the event loop on a summarizer."""
+        steps = self._steps(request)
+        step = next(steps)
+        while True:
+            try:
+                match step:
+                    case _Ask():
+                        try:
+                            response = await handler(step.request)
+                        except ContextOverflowError as overflow:
+                            step = steps.throw(overflow)
+                        else:
+                            step = steps.send(response)
+                    case _Drive():
+                        step = steps.send(await self._engine.arun(step.flow, summarizer=step.summarizer))
+                    case _:
+                        assert_never(step)
+            except StopIteration as end:
+                return end.value
+
+    def compaction_steps(
+        self, messages: Sequence[BaseMessage], raw_head: Any, *, thread: Any, run: str | None, system: SystemMessage | None, tools: Sequence[Any], model: Any
+    ) -> Generator[tuple[Generator[Effect, Answer, Compacted], Summarizer | None], Compacted, ContextHead | None]:
+        """Yield the compaction a state is due, if any; return the head to store, `None` where it stays.
+
+        What the node of a plain graph drives; the model call is not part of it.
+        """
+        call = Call(messages, raw_head, system=system, tools=tools, thread=thread)
+        reading = self._reader.read(call, self._rules)
+        attempt, reading = self._due(call, reading, model, run)
+        if attempt is None:
+            return None
+        drive = self._drive(attempt, model)
+        result = yield drive.flow, drive.summarizer
+        return self._settled(attempt, reading, result, run)
+
+    @property
+    def engine(self) -> Engine:
+        """What drives this guard's compactions."""
+        return self._engine
+
+    def _steps(self, request: ModelRequest[Any]) -> Generator[Step, Any, Any]:
+        runtime = request.runtime
+        call = Call(
+            request.messages,
+            request.state.get(CHANNEL) if request.state else None,
+            system=request.system_message,
+            tools=request.tools or (),
+            thread=thread_of(runtime),
+        )
+        reading = self._reader.read(call, self._rules)
+        self._notice(request, call, reading)
+        attempt, reading = self._due(call, reading, request.model, run_of(runtime))
+        head: ContextHead | None = None
+        sent = request if reading.is_untouched else request.override(system_message=reading.system, messages=list(reading.messages))
+        if attempt is not None:
+            result: Compacted = yield self._drive(attempt, request.model)
+            head = self._settled(attempt, reading, result, run_of(runtime))
+            sent = request.override(system_message=result.view.system, messages=result.view.messages)
+        try:
+            response = yield _Ask(sent)
+        except ContextOverflowError as overflow:
+            head, sent = yield from self._smaller(request, call, head, overflow)
+            response = yield _Ask(sent)
+        if head is None:
+            return response
+        return ExtendedModelResponse(model_response=response, command=Command(update={CHANNEL: head.to_dict()}))
+
+    def _smaller(
+        self, request: ModelRequest[Any], call: Call, head: ContextHead | None, overflow: ContextOverflowError
+    ) -> Generator[Step, Any, tuple[ContextHead, ModelRequest[Any]]]:
+        """Compact what the provider refused, once: a request counted too low, or a window smaller than said."""
+        run = run_of(request.runtime)
+        if self._settings.trigger is None or self._settings.on_full == "stop" or self._memory.runs_of(run, call) >= self._settings.max_compactions:
+            raise overflow
+        has_compacted = head is not None
+        if head is not None:
+            call = Call(call.messages, head.to_dict(), system=call.system, tools=call.tools, thread=call.thread)
+        reading = self._reader.read(call, self._rules)
+        goal = max(1, int(reading.tokens * _OVERFLOW))
+        window, _ = self._windows.of(request.model)
+        keep: Any = smaller_keep(self._settings) if has_compacted else None
+        attempt = _Attempt(call, "overflow", Pace(window=window, goal=goal), limit=goal, keep=keep, goal=goal)
+        try:
+            result: Compacted = yield self._drive(attempt, request.model)
+        except ContextBudgetError as error:
+            raise error from overflow
+        if not result.is_new:
+            raise overflow
+        self._memory.count_run(run, call)
+        return result.head, request.override(system_message=result.view.system, messages=result.view.messages)
+
+    def _due(self, call: Call, reading: Reading, model: Any, run: str | None) -> tuple[_Attempt | None, Reading]:
+        """Return the attempt that is due for a reading, and the reading it rests on."""
+        settings = self._settings
+        window, is_known = self._windows.of(model)
+        for _ in range(2):
+            why = triggered(settings, tokens=reading.tokens, messages=len(reading.messages), window=window)
+            is_full = is_known and reading.tokens > window
+            if why is None and not is_full:
+                return None, reading
+            if not reading.is_assumed:
+                break
+            # A provider's report may speak of another context: before anything is compacted for it, every message is counted.
+            self._reader.recount(call)
+            reading = self._reader.read(call, self._rules)
+        if settings.trigger is None:
+            if is_full and settings.on_full == "stop":
+                raise _full(reading.tokens, window, "`trigger` is None: nothing is compacted")
+            return None, reading
+        if not is_full and (reading.tokens < (reading.head.cool_down or 0) or reading.tokens < self._memory.resting_until(call)):
+            return None, reading
+        if self._memory.runs_of(run, call) >= settings.max_compactions:
+            if is_full:
+                raise _full(reading.tokens, window, f"this run has made its {settings.max_compactions} compactions (`max_compactions`)")
+            return None, reading
+        pace = pace_of(settings, window)
+        return _Attempt(call, why or "full", pace, limit=window if is_known else None), reading
+
+    def _drive(self, attempt: _Attempt, model: Any) -> _Drive:
+        situation = self._reader.situation(attempt.call, self._rules).situation
+        waiting = self._memory.waiting(attempt.call, situation.head, attempt.why)
+        if waiting is not None:
+            return _Drive(_again(waiting), None)
+        summarizer = self._summarizer or (summarizer_of(model) if model is not None else None)
+        settings = self._settings
+        plan = Plan(
+            settings=settings,
+            trigger=attempt.why,
+            keep=attempt.keep or settings.keep,
+            window=attempt.pace.window,
+            goal=attempt.goal or attempt.pace.goal,
+            limit=attempt.limit,
+            min_kept=0.0 if attempt.keep is not None else MIN_KEPT if settings.min_kept is None else settings.min_kept,
+            tool_tokens=self._reader.tools_tokens(attempt.call.tools),
+            nonce=uuid.uuid4().hex,
+            strategy=(summarizer or self._engine.summarizer).name,
+            fallback=self._engine.fallback.name,
+        )
+        return _Drive(compaction_flow(situation, plan, self._count), summarizer)
+
+    def _settled(self, attempt: _Attempt, reading: Reading, result: Compacted, run: str | None) -> ContextHead | None:
+        """Take notice of an attempt; return the head to store, `None` where it stays."""
+        if result.is_new:
+            self._memory.keep_waiting(attempt.call, reading.head, attempt.why, result)
+            self._memory.count_run(run, attempt.call)
+            return result.head
+        if result.record.outcome is Outcome.SKIPPED:
+            self._memory.rest(attempt.call, int(reading.tokens * _REST))
+            return None
+        return result.head
+
+    def _notice(self, request: ModelRequest[Any], call: Call, reading: Reading) -> None:
+        if reading.fault is not None and self._memory.is_first(("head", call.thread, reading.fault, reading.head.version)):
+            self._engine.record(
+                ContextEvent(
+                    kind="head_refused",
+                    detail=f"The stored head counts for nothing ({reading.fault.replace('_', ' ')}); the whole history is the view.",
+                    version=reading.head.version,
+                )
+            )
+        if _has_second_compactor(request) and self._memory.is_first("second_compactor"):
+            detail = "Another middleware compacts this conversation too; its summary counts as untrusted text."
+            self._engine.record(ContextEvent(kind="second_compactor", detail=detail))
+            warnings.warn(
+                f"{detail} Use one compactor: remove the other, or pass `guard.replacing_summarizer()` to `create_deep_agent`.", UserWarning, stacklevel=2
+            )
+
+
+def _has_second_compactor(request: ModelRequest[Any]) -> bool:
+    """Look where the known compactors leave their traces; O(1)."""
+    state: Any = request.state or {}
+    return bool(state.get("_summarization_event")) or any(is_foreign_summary(message) for message in request.messages[:2])
+
+
+def _full(tokens: int, window: int, why: str) -> ContextBudgetError:
+    return ContextBudgetError(
+        f"The context holds {tokens} tokens, the model's window {window}, and {why}. Nothing was changed. "
+        "Start a new thread, allow compaction, or use a model with a larger window.",
+        needed=tokens,
+        budget=window,
+    )
+
+
+def _again(result: Compacted) -> Generator[Effect, Answer, Compacted]:
+    """Return a result made earlier in this process, whose model call failed before it could be committed: no second summary."""
+    yield from ()
+    return result
+
+
+def _of_state(state: Any) -> tuple[Sequence[BaseMessage], Any]:
+    if isinstance(state, dict):
+        return state.get("messages", []), state.get(CHANNEL)
+    return getattr(state, "messages", []), getattr(state, CHANNEL, None)
+
+
+class _Memory:
+    """What a guard remembers between calls of one process. Losing it costs time, never a decision."""
+
+    def __init__(self) -> None:
+        self._runs: Bounded[int] = Bounded(1_024)
+        self._resting: Bounded[int] = Bounded(1_024)
+        self._waiting: Bounded[tuple[Any, Compacted]] = Bounded(64)
+        self._seen: Bounded[bool] = Bounded(1_024)
+        self._lock = threading.Lock()
+
+    def is_first(self, what: Any) -> bool:
+        with self._lock:
+            if self._seen.get(what):
+                return False
+            self._seen.put(what, value=True)
+            return True
+
+    def runs_of(self, run: str | None, call: Call) -> int:
+        return self._runs.get(_run_key(run, call)) or 0
+
+    def count_run(self, run: str | None, call: Call) -> None:
+        with self._lock:
+            self._runs.put(_run_key(run, call), self.runs_of(run, call) + 1)
+
+    def rest(self, call: Call, tokens: int) -> None:
+        self._resting.put(call.thread, tokens)
+
+    def resting_until(self, call: Call) -> int:
+        return self._resting.get(call.thread) or 0
+
+    def keep_waiting(self, call: Call, head: ContextHead, why: str, result: Compacted) -> None:
+        self._waiting.put(call.thread, (_signature(call, head, why), result))
+
+    def waiting(self, call: Call, head: ContextHead, why: str) -> Compacted | None:
+        found = self._waiting.get(call.thread)
+        return found[1] if found is not None and found[0] == _signature(call, head, why) else None
+
+
+def _run_key(run: str | None, call: Call) -> Any:
+    """Return the run, or what comes nearest where nobody named it: the thread and its current request."""
+    if run is not None:
+        return run
+    request = last_request(list(call.messages))
+    return call.thread, None if request is None else call.messages[request].id
+
+
+def _signature(call: Call, head: ContextHead, why: str) -> Any:
+    first, last = (call.messages[0], call.messages[-1]) if call.messages else (None, None)
+    ids = tuple(None if message is None else message.id or id(message) for message in (first, last))
+    return head.version, head.cut, len(call.messages), ids, why

@@ -1,0 +1,348 @@
+"""What a model call finds: the view in force and its tokens, at a cost of the messages that are new.
+
+Everything cached here can be lost at any time: that costs a recount, never a decision.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+
+from langchain_ctxguard.core.compile import leading_system, parted, rendered, shortened
+from langchain_ctxguard.core.effects import CountTokens
+from langchain_ctxguard.core.identity import is_known_as
+from langchain_ctxguard.core.render import render_rules
+from langchain_ctxguard.core.units import PairScan
+from langchain_ctxguard.core.view import Found, situation_in_original
+from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.context import ContextHead, HeadFault, read_head
+from langchain_ctxguard.engine import tools_cost
+
+_THREADS = 256
+_HEADS = 256
+_TOOL_LISTS = 32
+_PLAUSIBLE = (0.5, 2.0)
+"""Usage a provider reports is believed within these factors of the own count: outside, it describes another context."""
+
+_PLAUSIBLE_PER_CHARACTER = (1 / 12, 2.0)
+
+Kept = TypeVar("Kept")
+
+
+class Bounded(Generic[Kept]):
+    """A small cache that forgets what was used longest ago. Safe under threads."""
+
+    def __init__(self, size: int) -> None:
+        """Hold at most `size` entries."""
+        self._size = size
+        self._entries: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> Kept | None:
+        """Return the entry of `key`, if it is still there."""
+        with self._lock:
+            found = self._entries.get(key)
+            if found is not None:
+                self._entries.move_to_end(key)
+            return found
+
+    def put(self, key: Hashable, value: Kept) -> None:
+        """Keep `value`."""
+        with self._lock:
+            self._entries[key] = value
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._size:
+                self._entries.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A model call, as far as the guard looks at it."""
+
+    messages: Sequence[BaseMessage]
+    raw_head: Any
+    system: SystemMessage | None = None
+    tools: Sequence[Any] = ()
+    thread: Hashable = None
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was counted of one thread under one head."""
+
+    head: ContextHead
+    fault: str | None
+    front: list[SystemMessage]
+    front_end: int
+    """Index after the first request: before it, system messages are the application's."""
+
+    front_rest: list[BaseMessage]
+    cut: int | None
+    """Index of the first message after the cut; `None` before the first version."""
+
+    before: list[BaseMessage]
+    """What the view shows before the kept messages: evidence, summary, and the current request if it lies before the cut."""
+
+    elided: Mapping[str, int]
+    is_plain: bool
+    """Whether a slice of the list is the tail: no defects, no system messages to lift from its middle."""
+
+    scan: PairScan = field(default_factory=PairScan)
+    counted: int = 0
+    first: BaseMessage | None = None
+    last: BaseMessage | None = None
+    tokens: int = 0
+    """Tokens of the counted messages after the cut."""
+
+    rendered_tokens: int = 0
+    fixed: int = 0
+    """Tokens of system prompt, pins and tools at the last reading."""
+
+    reported: tuple[int, int] | None = None
+    """Tokens a provider reported for a view, and our own count of the same view without system and tools."""
+
+    is_assumed: bool = False
+    """`tokens` rests on a provider's report that was not compared with an own count."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The view in force and what it costs."""
+
+    head: ContextHead
+    fault: str | None
+    system: SystemMessage | None
+    messages: Sequence[BaseMessage]
+    tokens: int
+    is_untouched: bool
+    """The messages are the very list of the call and the system message its own: nothing to override."""
+
+    is_assumed: bool = False
+    """The tokens rest on a provider's report that was compared with no count of our own."""
+
+
+class Reader:
+    """Reads model calls for one guard."""
+
+    def __init__(self, count: CountTokens, *, trust_system_messages: bool) -> None:
+        """Bind the counter."""
+        self._count = count
+        self._trusts = trust_system_messages
+        self._tallies: Bounded[_Tally] = Bounded(_THREADS)
+        self._heads: Bounded[ContextHead | HeadFault] = Bounded(_HEADS)
+        self._tools: Bounded[tuple[Sequence[Any], int]] = Bounded(_TOOL_LISTS)
+        self._systems: Bounded[tuple[Any, SystemMessage | None, int]] = Bounded(_TOOL_LISTS)
+
+    def tools_tokens(self, tools: Sequence[Any]) -> int:
+        """Return the tokens of the tool contracts. The list is held, so that an identity cannot be used anew."""
+        if not tools:
+            return 0
+        key = tuple(map(id, tools))
+        known = self._tools.get(key)
+        if known is None:
+            known = (tuple(tools), tools_cost(self._count, tools))
+            self._tools.put(key, known)
+        return known[1]
+
+    def head(self, raw: Any) -> ContextHead | HeadFault | None:
+        """Return the head in a state, decoded once for each content it can have."""
+        if not raw:
+            return None
+        try:
+            cut = raw["cut"]
+            key = (raw["version"], raw["digest"], raw["body"], raw["cool_down"], raw["schema_version"], tuple(cut["anchors"]), cut["position"], cut["evicted"])
+            known = self._heads.get(key)
+        except (KeyError, TypeError):
+            return read_head(raw)
+        if known is None:
+            found = read_head(raw)
+            if found is None or len(raw) != 6:  # noqa: PLR2004 - the key names all six entries of a head
+                return found
+            self._heads.put(key, found)
+            return found
+        return known if len(raw) == 6 else read_head(raw)  # noqa: PLR2004
+
+    def situation(self, call: Call, rules: tuple[Constraint, ...]) -> Found:
+        """Return the whole situation: what a compaction starts from. Costs O(messages)."""
+        head = self.head(call.raw_head)
+        fault = head if isinstance(head, str) else None
+        found = situation_in_original(
+            call.messages,
+            head if isinstance(head, ContextHead) else ContextHead(version=0),
+            rules=rules,
+            system=() if call.system is None else (call.system,),
+            trust_system_messages=self._trusts,
+        )
+        return Found(found.situation, fault or found.head_fault)
+
+    def read(self, call: Call, rules: tuple[Constraint, ...]) -> Reading:
+        """Return the view in force."""
+        head = self.head(call.raw_head)
+        key = (call.thread, head.version if isinstance(head, ContextHead) else -1)
+        tally = self._tallies.get(key)
+        system, fixed = self._system(call.system, [] if tally is None else tally.front, rules)
+        fixed += self.tools_tokens(call.tools)
+        if tally is None or not _still_holds(tally, head, call.messages):
+            tally = self._begun(call, fixed=fixed)
+            self._tallies.put(key, tally)
+            if tally.front:
+                system, fixed = self._system(call.system, tally.front, rules)
+                fixed += self.tools_tokens(call.tools)
+        with tally.lock:
+            self._feed(tally, call.messages)
+            tally.fixed = fixed
+            is_plain = tally.is_plain and tally.scan.is_clean
+            own = tally.tokens + tally.rendered_tokens
+            reported, is_assumed = tally.reported, tally.is_assumed
+        # The provider counted the view it reports on as a whole; only what came since is ours to count.
+        tokens = own + fixed if reported is None else reported[0] + own - reported[1]
+        if not is_plain:
+            view = self.situation(call, rules).situation.view()
+            return Reading(tally.head, tally.fault, view.system, view.messages, tokens, is_untouched=False)
+        messages: Sequence[BaseMessage]
+        if tally.cut is None:
+            messages = call.messages if not tally.front else [*tally.front_rest, *call.messages[tally.front_end :]]
+        else:
+            kept = call.messages[tally.cut :]
+            messages = [*tally.before, *(shortened(kept, tally.elided) if tally.elided else kept)]
+        is_untouched = messages is call.messages and system is call.system
+        return Reading(tally.head, tally.fault, system, messages, tokens, is_untouched=is_untouched, is_assumed=is_assumed)
+
+    def recount(self, call: Call) -> None:
+        """Count every message of a thread anew, whatever a provider reported."""
+        head = self.head(call.raw_head)
+        tally = self._begun(call, fixed=None)
+        with tally.lock:
+            self._feed(tally, call.messages)
+        self._tallies.put((call.thread, head.version if isinstance(head, ContextHead) else -1), tally)
+
+    def _begun(self, call: Call, *, fixed: int | None) -> _Tally:
+        """Return a fresh tally. With `fixed` (tokens of system and tools) it may rest on what a provider reported."""
+        found = self.situation(call, ())
+        situation = found.situation
+        body = situation.head.body
+        front = parted(call.messages).system
+        front_end = _index_of(call.messages, front[-1]) + 1 if front else 0
+        cut = None if body is None else len(call.messages) - len(situation.tail)
+        before = [] if body is None else rendered(body, version=situation.head.version)
+        before += [] if situation.request is None else [situation.request]
+        tally = _Tally(
+            head=situation.head,
+            fault=found.head_fault,
+            front=front,
+            front_end=front_end,
+            front_rest=[message for message in call.messages[:front_end] if not any(message is lifted for lifted in front)],
+            cut=cut,
+            before=before,
+            elided={} if body is None else body.elided,
+            is_plain=not situation.trusted and (cut is None or cut >= front_end),
+            rendered_tokens=self._count(before) if before else 0,
+        )
+        if fixed is not None and tally.is_plain and not front:
+            self._assume(tally, call.messages, fixed)
+        return tally
+
+    def _assume(self, tally: _Tally, messages: Sequence[BaseMessage], fixed: int) -> None:
+        """Rest the count of a long list on what the provider reported for the newest answer under this head, if that is plausible."""
+        start = tally.cut or 0
+        newest = _newest_report(messages, start, tally.head)
+        if newest is None:
+            return
+        index, reported = newest
+        characters = sum(len(message.content) for message in messages[start:index] if isinstance(message.content, str))
+        least, most = _PLAUSIBLE_PER_CHARACTER
+        if not fixed + least * characters <= reported <= fixed + tally.rendered_tokens + most * characters:
+            return
+        for message in messages[start:index]:
+            tally.scan.feed(message)
+        tally.counted, tally.is_assumed = index, True
+        tally.reported = (reported, tally.rendered_tokens)
+
+    def _feed(self, tally: _Tally, messages: Sequence[BaseMessage]) -> None:
+        start = tally.cut or 0
+        if tally.first is None and len(messages) > start:
+            tally.first = messages[start]
+        is_fresh = tally.counted == 0
+        for index in range(max(start, tally.counted), len(messages)):
+            message = messages[index]
+            if index < tally.front_end and any(message is lifted for lifted in tally.front):
+                continue
+            if not is_fresh:
+                _learn(tally, message)
+            tally.scan.feed(message)
+            tally.tokens += self._count(shortened([message], tally.elided) if tally.elided else [message])
+        tally.counted = len(messages)
+        tally.last = messages[-1] if messages else None
+
+    def _system(self, given: SystemMessage | None, front: list[SystemMessage], rules: tuple[Constraint, ...]) -> tuple[SystemMessage | None, int]:
+        """Return the leading system message and its tokens. What it is made of is compared by content: agents build it anew for every call."""
+        if given is None and not front and not rules:
+            return None, 0
+        parts = [*([] if given is None else [given]), *front]
+        content = [message.content for message in parts]
+        pins = render_rules(rules) if rules else ""
+        key = (pins, tuple(text if isinstance(text, str) else repr(text) for text in content))
+        known = self._systems.get(key)
+        if known is None:
+            made = leading_system(parts, pins)
+            known = (given, made, 0 if made is None else self._count([made]))
+            self._systems.put(key, known)
+        if not pins and len(parts) == 1 and not front:
+            return given, known[2]
+        return known[1], known[2]
+
+
+def _index_of(messages: Sequence[BaseMessage], wanted: BaseMessage) -> int:
+    return next(index for index, message in enumerate(messages) if message is wanted)
+
+
+def _learn(tally: _Tally, message: BaseMessage) -> None:
+    """Take over what a provider reported for the view that ended before `message`: it came after this head was counted, so it is about it."""
+    if not isinstance(message, AIMessage) or not message.usage_metadata:
+        return
+    reported = message.usage_metadata.get("input_tokens") or 0
+    own = tally.tokens + tally.rendered_tokens
+    low, high = (factor * (own + tally.fixed) for factor in _PLAUSIBLE)
+    if low <= reported <= high and own > 0 and not tally.is_assumed:
+        tally.reported = (reported, own)
+
+
+def _still_holds(tally: _Tally, head: ContextHead | HeadFault | None, messages: Sequence[BaseMessage]) -> bool:
+    """Confirm a tally by the head, and by position and identity of the first and the last message counted."""
+    if isinstance(head, str):
+        if tally.fault != head:
+            return False
+    elif tally.fault is None and isinstance(head, ContextHead) and head.body != tally.head.body:
+        return False
+    if tally.counted == 0 or tally.counted > len(messages):
+        return tally.counted == 0 and not messages
+    start = tally.cut or 0
+    if tally.first is not None and not (start < len(messages) and _same(messages[start], tally.first)):
+        return False
+    return tally.last is None or _same(messages[tally.counted - 1], tally.last)
+
+
+def _same(message: BaseMessage, known: BaseMessage) -> bool:
+    if message is known:
+        return True
+    return message.id is not None and message.id == known.id and type(message) is type(known)
+
+
+def _newest_report(messages: Sequence[BaseMessage], start: int, head: ContextHead) -> tuple[int, int] | None:
+    committed = None if head.body is None else head.body.committed_at
+    for index in range(len(messages) - 1, start, -1):
+        message = messages[index]
+        if committed is not None and is_known_as(message, committed):
+            return None
+        if isinstance(message, AIMessage) and message.usage_metadata:
+            reported = message.usage_metadata.get("input_tokens") or 0
+            return (index, reported) if reported > 0 else None
+    return None
+
