@@ -1,6 +1,7 @@
 """Compaction of long agent runs as a checked state transition.
 
-Rules stay verbatim in every request, tool calls stay whole, the current request stands, claims stay claims, and a summary that does not hold is refused.
+Rules stay verbatim in every request, tool calls stay whole, the current request stands, claims stay claims, and a summary that does
+not hold is refused.
 Names load when they are first used, so importing the package costs next to nothing.
 """
 

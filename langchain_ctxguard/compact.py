@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.compaction import Compacted, Plan, Situation, compaction_flow
@@ -62,7 +63,7 @@ def compact_messages(
     keep: ContextSize | Unset = UNSET,
     budget: int | None = None,
     token_counter: TokenCounter | None = None,
-    summarizer: Summarizer | Any | None = None,
+    summarizer: Summarizer | BaseChatModel | str | None = None,
     previous: dict[str, Any] | ContextHead | None = None,
     must_keep: Sequence[str] = (),
 ) -> Compaction:
@@ -99,7 +100,7 @@ async def acompact_messages(
     keep: ContextSize | Unset = UNSET,
     budget: int | None = None,
     token_counter: TokenCounter | None = None,
-    summarizer: Summarizer | Any | None = None,
+    summarizer: Summarizer | BaseChatModel | str | None = None,
     previous: dict[str, Any] | ContextHead | None = None,
     must_keep: Sequence[str] = (),
 ) -> Compaction:
@@ -141,13 +142,13 @@ class _Job:
     engine: Engine
 
     @classmethod
-    def of(  # noqa: PLR0913, PLR0917 - the public signature, in its order
+    def of(  # noqa: PLR0917 - the public signature, in its order
         cls,
         items: Sequence[Any],
         config: GuardConfig | str | Path | None,
         constraints: Sequence[Constraint | str],
         keep: ContextSize | Unset,
-        budget: int | None,
+        budget: Any,
         token_counter: TokenCounter | None,
         summarizer: Any,
         previous: dict[str, Any] | ContextHead | None,
@@ -252,5 +253,3 @@ def _as_it_is(situation: Situation, plan: Plan, count: CountTokens, reason: str)
 def _told(result: Compacted) -> Generator[Effect, Answer, Compacted]:
     yield Append(result.record)
     return result
-
-

@@ -16,7 +16,7 @@ from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect,
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
-from langchain_ctxguard.ports import Hook, Summarizer, TokenCounter
+from langchain_ctxguard.ports import Hook, Summarizer
 
 Result = TypeVar("Result")
 
@@ -228,7 +228,9 @@ class _Hooks:
         self.failures += 1
         if id(hook) not in self._warned:
             self._warned.add(id(hook))
-            warnings.warn(f"The hook {type(hook).__name__} failed with {type(error).__name__}; the run goes on without it.", RuntimeWarning, stacklevel=3)
+            warnings.warn(
+                f"The hook {type(hook).__name__} failed with {type(error).__name__}; the run goes on without it.", RuntimeWarning, stacklevel=3
+            )
 
 
 def tools_cost(count: CountTokens, tools: Sequence[Any]) -> int:
@@ -250,14 +252,14 @@ def summarizer_of(given: Any) -> Summarizer | None:
     if given is None or isinstance(given, Summarizer):
         return given
     if isinstance(given, str) or callable(getattr(given, "ainvoke", None)):
-        from langchain_ctxguard.backends.chat_model import ChatModelSummarizer  # noqa: PLC0415 - only for those who bring a model
+        from langchain_ctxguard.backends.chat_model import ChatModelSummarizer
 
         return ChatModelSummarizer(given)
     msg = f"{given!r} is no summarizer. Pass a chat model, its name for `init_chat_model`, or an object with `name`, `summarize` and `asummarize`."
     raise ConfigurationError(msg)
 
 
-def counter_of(given: TokenCounter | None, model: Any = None) -> CountTokens:
+def counter_of(given: Any, model: Any = None) -> CountTokens:
     """Return `given`, or the package's counter for `model`.
 
     Raises:
@@ -268,4 +270,5 @@ def counter_of(given: TokenCounter | None, model: Any = None) -> CountTokens:
     if not callable(given):
         msg = f"{given!r} is no token counter. Pass a function that takes a list of messages and returns a number of tokens."
         raise ConfigurationError(msg)
-    return given
+    counter: CountTokens = given
+    return counter

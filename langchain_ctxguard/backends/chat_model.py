@@ -68,14 +68,14 @@ class ChatModelSummarizer:
         """Bind a model.
 
         Args:
-            model: A chat model, a runnable around one (`model.with_retry()`), or a name for `init_chat_model`. A name is resolved at the first call,
-                so that no provider package is loaded and no key is asked for before.
+            model: A chat model, a runnable around one (`model.with_retry()`), or a name for `init_chat_model`, resolved here: a name nobody can load
+                is told at once, not by a compaction that falls back in silence.
             chunk_tokens: Tokens of transcript per call. Unset: what the model's profile leaves after prompt, notes and answer; without a profile,
                 of a window of 16,000.
             prompt: The system prompt; it must ask for the same JSON object.
 
         Raises:
-            ConfigurationError: `model` is none, or `chunk_tokens` is too small to read anything.
+            ConfigurationError: `model` is none or cannot be loaded, or `chunk_tokens` is too small to read anything.
         """
         given: object = model
         if not given or not isinstance(given, (str, Runnable)):
@@ -84,16 +84,16 @@ class ChatModelSummarizer:
         if chunk_tokens is not None and chunk_tokens < SMALLEST_PORTION:
             msg = f"`chunk_tokens` is {chunk_tokens}; a summarizer reads at least {SMALLEST_PORTION} tokens per call. Raise it or leave it out."
             raise ConfigurationError(msg)
-        self._model = model
-        self._resolved: Runnable[LanguageModelInput, Any] | None = None if isinstance(model, str) else model
+        self._given = model
+        self._model: Runnable[LanguageModelInput, Any] = _loaded(model) if isinstance(model, str) else model
         self._chunk_tokens = chunk_tokens
         self._prompt = prompt
 
     @property
     def name(self) -> str:
         """`chat_model:` and the model's name, or its class where it has none."""
-        if isinstance(self._model, str):
-            return f"chat_model:{self._model}"
+        if isinstance(self._given, str):
+            return f"chat_model:{self._given}"
         named = (getattr(self._model, attribute, None) for attribute in ("model_name", "model"))
         return f"chat_model:{next((name for name in named if isinstance(name, str) and name), type(self._model).__name__)}"
 
@@ -102,10 +102,9 @@ class ChatModelSummarizer:
 
         Raises:
             InvalidSummaryError: the model's answer is no summary.
-            ConfigurationError: the name stands for no model that can be loaded.
             Exception: whatever the model raises.
         """
-        model = self._runnable()
+        model = self._model
         steps = self._steps(request, model)
         step = _next(steps, None)
         while not isinstance(step, SummaryDraft):
@@ -119,7 +118,7 @@ class ChatModelSummarizer:
 
     async def asummarize(self, request: SummaryRequest) -> SummaryDraft:
         """Return the draft with the model's own async calls; raises as `summarize`."""
-        model = self._runnable()
+        model = self._model
         steps = self._steps(request, model)
         step = _next(steps, None)
         while not isinstance(step, SummaryDraft):
@@ -130,17 +129,6 @@ class ChatModelSummarizer:
             else:
                 step = _next(steps, answer)
         return step
-
-    def _runnable(self) -> Runnable[LanguageModelInput, Any]:
-        if self._resolved is None:
-            from langchain.chat_models import init_chat_model
-
-            try:
-                self._resolved = init_chat_model(str(self._model))
-            except Exception as error:
-                msg = f"Cannot load the summarizer '{self._model}': {error} Nothing was summarized; correct the name or pass a chat model."
-                raise ConfigurationError(msg) from error
-        return self._resolved
 
     def _steps(self, request: SummaryRequest, model: Runnable[LanguageModelInput, Any]) -> _Steps:
         """Yield what to ask, take the answers, return the draft. A call that overflows is asked again with half the portion."""
@@ -283,3 +271,14 @@ def _completed(draft: SummaryDraft, request: SummaryRequest) -> SummaryDraft:
     told = "\n".join([draft.user_intent, *draft.pending_items, *(fact.statement for fact in facts), *draft.open_questions])
     missing: list[Fact] = [fact for fact in kept_verbatim(request) if fact.statement not in told]
     return draft.model_copy(update={"facts": (*facts, *missing)})
+
+
+def _loaded(name: str) -> Runnable[LanguageModelInput, Any]:
+    from langchain.chat_models import init_chat_model
+
+    try:
+        model: Runnable[LanguageModelInput, Any] = init_chat_model(name)
+    except Exception as error:
+        msg = f"Cannot load the summarizer '{name}': {error} Correct the name, install its provider package, set its key, or pass a chat model."
+        raise ConfigurationError(msg) from error
+    return model

@@ -128,5 +128,3 @@ def bounded_evidence(evidence: Evidence, *, max_tokens: int, count: CountTokens)
             return bounded
         actions, artifacts = actions[max(1, len(actions) // 8) :], artifacts[max(1, len(artifacts) // 8) :]
     return counted
-
-

@@ -28,7 +28,10 @@ def read_messages(items: Sequence[Any]) -> list[BaseMessage]:
         try:
             messages.append(_read(item))
         except (ValueError, TypeError, KeyError, NotImplementedError, AttributeError) as error:
-            msg = f"messages[{index}] is no message ({type(error).__name__}: {error}). A message needs a role and a content, e.g. {{'role': 'user', 'content': 'hi'}}."
+            msg = (
+                f"messages[{index}] is no message ({type(error).__name__}: {error}). "
+                "A message needs a role and a content, e.g. {'role': 'user', 'content': 'hi'}."
+            )
             raise ConfigurationError(msg) from error
     return messages
 

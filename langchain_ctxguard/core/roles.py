@@ -142,9 +142,7 @@ def results_of(message: BaseMessage) -> tuple[str, ...]:
     if isinstance(message, ToolMessage):
         return (message.tool_call_id,)
     if isinstance(message, HumanMessage) and not isinstance(message.content, str):
-        return tuple(
-            str(block.get("tool_use_id", "")) for block in message.content if isinstance(block, dict) and block.get("type") == "tool_result"
-        )
+        return tuple(str(block.get("tool_use_id", "")) for block in message.content if isinstance(block, dict) and block.get("type") == "tool_result")
     return ()
 
 

@@ -89,7 +89,7 @@ def keep_from(units: Sequence[Unit], costs: Sequence[int], keep: ContextSize, *,
             assert_never(kind)
 
 
-def choose(  # noqa: PLR0913 - the claims and what they are about
+def choose(
     units: Sequence[Unit],
     costs: Sequence[int],
     keep: ContextSize,

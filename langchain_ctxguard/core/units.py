@@ -101,8 +101,9 @@ def _declared_ids(message: BaseMessage) -> list[str | None]:
 def repair(messages: Sequence[BaseMessage]) -> Repaired:
     """Return `messages` as a provider accepts them, and their units. Messages that need no change are the same objects.
 
-    A missing result becomes a marked error result, unless the call waits in the newest AI message; an orphan result becomes untrusted text; a result
-    moves up to its call; of two results for one call the first stands and the other becomes text; a system message in the list becomes untrusted text.
+    A missing result becomes a marked error result, unless the call waits in the newest AI message; an orphan result becomes untrusted
+    text; a result moves up to its call; of two results for one call the first stands and the other becomes text; a system message in
+    the list becomes untrusted text.
     """
     given = _given(messages)
     return Repaired([item.message for item in given.items], tuple(_units(given.items)), tuple(given.faults))
@@ -185,7 +186,7 @@ def _exchange_for(answered: tuple[str, ...], open_by_id: dict[str, _Exchange]) -
     return None
 
 
-def _arranged(  # noqa: PLR0913, PLR0917 - the one place where the pieces of a repair meet
+def _arranged(  # noqa: PLR0917 - the one place where the pieces of a repair meet
     messages: Sequence[BaseMessage],
     exchanges: dict[int, _Exchange],
     owner: dict[int, _Exchange],

@@ -55,7 +55,7 @@ def situation_in_original(
     elif head.body.request is not None:
         request = next((message for message in reversed(rest[:at]) if is_known_as(message, head.body.request)), None)
     if trust_system_messages:
-        trusted = tuple(message for message in rest if _is_system(message))
+        trusted = tuple(message for message in rest if isinstance(message, SystemMessage) and not is_foreign_summary(message))
     tail = [message for message in rest[at:] if not (trust_system_messages and _is_system(message))]
     start = head.cut.position if head.body is not None else 0
     return Found(
@@ -84,13 +84,13 @@ def situation_in(
     for message in messages:
         if _is_rendered(message, known):
             is_front = False
-        elif is_front and _is_system(message):
+        elif is_front and isinstance(message, SystemMessage) and not is_foreign_summary(message):
             plain, after, found = _split_at_pins(message, known)
             has_pins = has_pins or found
             system += [plain] if plain is not None else []
             trusted += after
-        elif trust_system_messages and _is_system(message):
-            trusted.append(message)  # type: ignore[arg-type]  # `_is_system` says so
+        elif trust_system_messages and isinstance(message, SystemMessage) and not is_foreign_summary(message):
+            trusted.append(message)
         else:
             rest.append(message)
     request = None

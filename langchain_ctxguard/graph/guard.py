@@ -207,7 +207,15 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                 return end.value
 
     def compaction_steps(
-        self, messages: Sequence[BaseMessage], raw_head: Any, *, thread: Any, run: str | None, system: SystemMessage | None, tools: Sequence[Any], model: Any
+        self,
+        messages: Sequence[BaseMessage],
+        raw_head: Any,
+        *,
+        thread: Any,
+        run: str | None,
+        system: SystemMessage | None,
+        tools: Sequence[Any],
+        model: Any,
     ) -> Generator[tuple[Generator[Effect, Answer, Compacted], Summarizer | None], Compacted, ContextHead | None]:
         """Yield the compaction a state is due, if any; return the head to store, `None` where it stays.
 
@@ -351,7 +359,9 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             detail = "Another middleware compacts this conversation too; its summary counts as untrusted text."
             self._engine.record(ContextEvent(kind="second_compactor", detail=detail))
             warnings.warn(
-                f"{detail} Use one compactor: remove the other, or pass `guard.replacing_summarizer()` to `create_deep_agent`.", UserWarning, stacklevel=2
+                f"{detail} Use one compactor: remove the other, or pass `guard.replacing_summarizer()` to `create_deep_agent`.",
+                UserWarning,
+                stacklevel=2,
             )
 
 

@@ -157,7 +157,16 @@ class Reader:
             return None
         try:
             cut = raw["cut"]
-            key = (raw["version"], raw["digest"], raw["body"], raw["cool_down"], raw["schema_version"], tuple(cut["anchors"]), cut["position"], cut["evicted"])
+            key = (
+                raw["version"],
+                raw["digest"],
+                raw["body"],
+                raw["cool_down"],
+                raw["schema_version"],
+                tuple(cut["anchors"]),
+                cut["position"],
+                cut["evicted"],
+            )
             known = self._heads.get(key)
         except (KeyError, TypeError):
             return read_head(raw)
@@ -345,4 +354,3 @@ def _newest_report(messages: Sequence[BaseMessage], start: int, head: ContextHea
             reported = message.usage_metadata.get("input_tokens") or 0
             return (index, reported) if reported > 0 else None
     return None
-

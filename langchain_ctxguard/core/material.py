@@ -1,0 +1,159 @@
+"""What leaves the view, and how much room there is for what stands in its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from langchain_core.messages import BaseMessage, ToolMessage
+
+from langchain_ctxguard.core import evidence as evidence_of
+from langchain_ctxguard.core.bounds import text_tokens
+from langchain_ctxguard.core.compile import rendered
+from langchain_ctxguard.core.effects import CountTokens
+from langchain_ctxguard.core.identity import is_synthetic, message_keys
+from langchain_ctxguard.core.render import render_evidence, render_summary
+from langchain_ctxguard.core.roles import last_request, text_of
+from langchain_ctxguard.core.select import Choice, Claims, choose, shares
+from langchain_ctxguard.core.situation import Plan, Situation
+from langchain_ctxguard.core.units import Repaired
+from langchain_ctxguard.domain.config import CompactionSettings
+from langchain_ctxguard.domain.evidence import Evidence
+from langchain_ctxguard.domain.summary import StructuredSummary
+
+_SUMMARY_WINDOW_SHARE = 0.02
+_SUMMARY_CONTEXT_SHARE = 0.15
+_SUMMARY_LEAST = 300
+_RESULT_LEAST = 40
+_FLOOR_SLACK = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Tokens the rendered summary and evidence may take; `floor` is the least a summary with its frame makes do with."""
+
+    summary: int
+    evidence: int
+    floor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What leaves the view, and what the flow knows about it."""
+
+    repaired: Repaired
+    keys: list[str]
+    at: int
+    raw_at: int
+    evicted: tuple[BaseMessage, ...]
+    sources: tuple[str, ...]
+    tokens: int
+    request: BaseMessage | None
+    request_key: str | None
+    evidence: Evidence
+    elided: dict[str, int]
+
+
+def bounds_of(situation: Situation, plan: Plan, repaired: Repaired, count: CountTokens, *, tokens_before: int) -> Bounds:
+    """Return the bounds of summary and evidence: shares of the window, shrunk to fit a small context or budget."""
+    context = tokens_before if plan.goal is None else min(tokens_before, plan.goal)
+    settings = plan.settings
+    has_tools = any(unit.kind == "tools" for unit in repaired.units)
+    summary = max(settings.summary_tokens, int(_SUMMARY_WINDOW_SHARE * plan.window))
+    summary = min(summary, max(_SUMMARY_LEAST, int(_SUMMARY_CONTEXT_SHARE * context)))
+    evidence = int(settings.evidence_share * min(plan.window, context)) if has_tools or situation.head.body is not None else 0
+    floor = text_tokens(count, render_summary(StructuredSummary(original_goal="x"), version=1)) + _FLOOR_SLACK
+    if evidence:
+        floor += text_tokens(count, render_evidence(Evidence(omitted_actions=1)))
+    if plan.goal is not None:
+        summary = min(summary, max(floor, plan.goal // 4))
+    return Bounds(summary=max(summary, floor), evidence=evidence, floor=floor)
+
+
+def choice_of(
+    situation: Situation,
+    repaired: Repaired,
+    plan: Plan,
+    bounds: Bounds,
+    count: CountTokens,
+    *,
+    is_full: bool,
+    tokens_before: int,
+) -> tuple[Choice, dict[str, int]]:
+    """Return where to cut, and the tool results that must be shortened for the kept part to fit: call id -> characters."""
+    messages, units = repaired.messages, repaired.units
+    body = situation.head.body
+    costs = [count(messages[unit.start : unit.stop]) for unit in units]
+    leading = situation.leading
+    fixed = plan.tool_tokens + (0 if leading is None else count([leading]))
+    claims = Claims(
+        fixed=fixed,
+        reserve=bounds.summary + bounds.evidence,
+        reserve_floor=bounds.floor,
+        goal=plan.goal if not is_full or plan.goal is None or plan.limit is None else min(plan.goal, plan.limit),
+        min_kept=int(plan.min_kept * tokens_before),
+    )
+    carried = 0 if situation.request is None else count([situation.request])
+    request = last_request(messages)
+    must_fit = is_full or (plan.goal is not None and plan.goal == plan.limit)
+    choice = choose(
+        units,
+        costs,
+        plan.keep,
+        claims,
+        window=plan.window,
+        request=request,
+        carried=carried,
+        may_shrink_keep=must_fit,
+    )
+    elided = dict(body.elided) if body is not None else {}
+    if choice.fits or not must_fit or plan.limit is None:
+        return choice, {} if choice.at == 0 and not is_full else elided
+    results = [message for message in messages[choice.at :] if isinstance(message, ToolMessage)]
+    result_costs = [count([message]) for message in results]
+    room = sum(result_costs) - (choice.needed - plan.limit)
+    if room < _RESULT_LEAST * len(results):
+        return choice, elided
+    for index, tokens in shares(results, result_costs, room).items():
+        # The gap's own line costs about 25 tokens; one share in eight is left for what characters and tokens disagree about.
+        per_token = len(text_of(results[index])) / max(result_costs[index], 1)
+        elided[results[index].tool_call_id] = max(80, int(per_token * max(tokens * 7 // 8 - 25, 0)))
+    return replace(choice, fits=True), elided
+
+
+def material_of(situation: Situation, repaired: Repaired, at: int, elided: dict[str, int], count: CountTokens) -> Material:
+    """Return what a cut before `repaired.messages[at]` evicts. A carried request that a newer one supersedes leaves with it."""
+    messages = repaired.messages
+    keys = message_keys(messages, start=situation.start)
+    body = situation.head.body
+    evicted, sources = list(messages[:at]), keys[:at]
+    request, request_key = situation.request, None if body is None else body.request
+    latest = last_request(messages)
+    leaving = 0
+    if latest is not None:
+        if request is not None and request_key is not None:
+            # The request carried so far is superseded and leaves the view with this version.
+            evicted, sources = [request, *evicted], [request_key, *sources]
+        request, request_key = (messages[latest], keys[latest]) if latest < at else (None, None)
+        leaving = count([messages[latest]]) if latest < at else 0
+    previous = Evidence() if body is None else body.evidence
+    units = [unit for unit in repaired.units if unit.stop <= at]
+    return Material(
+        repaired=repaired,
+        keys=keys,
+        at=at,
+        raw_at=sum(not is_synthetic(message) for message in messages[:at]),
+        evicted=tuple(evicted),
+        sources=tuple(sources),
+        tokens=count(evicted) - leaving if evicted else 0,
+        request=request,
+        request_key=request_key,
+        evidence=evidence_of.collect(messages, units, previous),
+        elided=elided,
+    )
+
+
+def can_gain(material: Material, bounds: Bounds, situation: Situation, settings: CompactionSettings, count: CountTokens) -> bool:
+    """Say whether evicting the material could save what the settings ask for: known before a summarizer is paid."""
+    body = situation.head.body
+    present = 0 if body is None else count(rendered(body, version=situation.head.version))
+    return material.tokens * (1 - settings.min_gain) > bounds.floor - present

@@ -1,0 +1,94 @@
+"""What a compaction starts from, how it is to go, and what it came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from langchain_core.messages import BaseMessage, SystemMessage
+
+from langchain_ctxguard.core.compile import Compiled, compile_view, leading_system
+from langchain_ctxguard.core.render import render_rules
+from langchain_ctxguard.domain.config import CompactionSettings, ContextSize
+from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.context import ContextHead
+from langchain_ctxguard.domain.version import CompactionRecord, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A conversation as a compaction finds it."""
+
+    tail: Sequence[BaseMessage]
+    """The messages after the present cut, as they are in the conversation."""
+
+    rules: tuple[Constraint, ...] = ()
+    system: tuple[SystemMessage, ...] = ()
+    """The application's system messages, in order."""
+
+    trusted: tuple[SystemMessage, ...] = ()
+    """System messages from inside the list, where the settings trust them."""
+
+    head: ContextHead = field(default_factory=lambda: ContextHead(version=0))
+    request: BaseMessage | None = None
+    """The current request where it lies before the present cut."""
+
+    start: int = 0
+    """Position of `tail[0]` in the original list."""
+
+    missing_before: tuple[str, ...] = ()
+    """Ids of rules in force that a view given back by the caller no longer held."""
+
+    @property
+    def leading(self) -> SystemMessage | None:
+        """The one system message of every view of this conversation."""
+        return leading_system(self.system, render_rules(self.rules), after=self.trusted)
+
+    def view(self, head: ContextHead | None = None, request: BaseMessage | None = None, tail: Sequence[BaseMessage] | None = None) -> Compiled:
+        """Return the present view, or the view of another head over another tail."""
+        if head is None:
+            head, request, tail = self.head, self.request, self.tail
+        return compile_view(self.leading, version=head.version, body=head.body, request=request, tail=tail if tail is not None else self.tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How this compaction is to go."""
+
+    settings: CompactionSettings
+    trigger: str
+    """What started it, for the record."""
+
+    keep: ContextSize
+    window: int
+    goal: int | None = None
+    """The view should not exceed this many tokens."""
+
+    limit: int | None = None
+    """The view must not exceed this many tokens."""
+
+    min_kept: float = 0.0
+    must_keep: tuple[str, ...] = ()
+    tool_tokens: int = 0
+    nonce: str = ""
+    """Random in an agent: no client can then know the id of the summary."""
+
+    strategy: str = ""
+    """Name of the summarizer."""
+
+    fallback: str = ""
+    """Name of the fallback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What an attempt came to. `head` and `view` are the previous ones unless a new version was made."""
+
+    head: ContextHead
+    view: Compiled
+    record: CompactionRecord
+
+    @property
+    def is_new(self) -> bool:
+        """Say whether a new version was made."""
+        return self.record.outcome not in (Outcome.SKIPPED, Outcome.REJECTED)

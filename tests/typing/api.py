@@ -1,0 +1,64 @@
+"""The public types as a user's type checker sees them: read by `make types`, never run."""
+
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langgraph.graph import StateGraph
+
+from langchain_ctxguard import (
+    ChatModelSummarizer,
+    CompactContext,
+    Compaction,
+    Constraint,
+    ContextGuard,
+    ExtractiveSummarizer,
+    GuardConfig,
+    GuardedState,
+    acompact_messages,
+    compact_messages,
+)
+from langchain_ctxguard.ports import Summarizer, TokenCounter
+
+
+def compacts_objects(messages: list[BaseMessage]) -> None:
+    """A list of messages goes in, a list of messages comes out."""
+    compaction = compact_messages(messages, constraints=["Only query orders."], keep=("turns", 3), budget=4_000)
+    assert_type(compaction, Compaction)
+    assert_type(compaction.messages, list[BaseMessage])
+    assert_type(compaction.tokens_before, int)
+    assert_type(compaction.tokens_after, int)
+    assert_type(compact_messages([*compaction.messages, HumanMessage("And now?")], previous=compaction.head), Compaction)
+
+
+def compacts_dicts(messages: list[dict[str, Any]], counter: TokenCounter) -> None:
+    """Dicts go in, and dicts come back from `to_dicts()`."""
+    assert_type(compact_messages(messages, token_counter=counter).to_dicts(), list[dict[str, Any]])
+
+
+async def compacts_without_blocking(messages: list[AnyMessage]) -> None:
+    """The async form answers with the same type."""
+    assert_type(await acompact_messages(messages, must_keep=["ORD-1"]), Compaction)
+
+
+def chooses_a_summarizer(model: BaseChatModel) -> list[Summarizer]:
+    """Both summarizers fit the port."""
+    return [ExtractiveSummarizer(), ChatModelSummarizer(model)]
+
+
+def guards_an_agent(model: BaseChatModel) -> None:
+    """The guard stands in a middleware list, alone or in the built-in summarizer's place."""
+    guard = ContextGuard(constraints=["Only query orders.", Constraint.from_text("Never show a phone number.")], trigger=("tokens", 4_000))
+    create_agent(model, middleware=[guard])
+    create_agent(model, middleware=[guard.replacing_summarizer()])
+
+
+def guards_a_graph(guard: ContextGuard, state: GuardedState) -> None:
+    """A plain graph takes the node, and a model node sends the view."""
+    graph = StateGraph(GuardedState)
+    graph.add_node("compact", CompactContext(guard))
+    graph.add_node("compact_by_config", CompactContext(GuardConfig()))
+    assert_type(guard.view(state), list[BaseMessage])
