@@ -95,10 +95,10 @@ _ASCII_WEIGHTS = {
     ":": 0.947,
 }
 _WIDE_WEIGHTS = {
-    "A": 1.32,
+    "A": 1.7,
     "B": 2.347,
     "G": 1.022,
-    "R": 0.429,
+    "R": 0.45,
     "H": 1.125,
     "W": 0.824,
     "I": 1.032,
@@ -106,7 +106,7 @@ _WIDE_WEIGHTS = {
     "P": 0.393,
     "K": 0.841,
     "Z": 2.071,
-    "O": 0.945,
+    "O": 1.05,
     "F": 2.015,
     "E": 2.854,
 }
@@ -144,7 +144,7 @@ def estimate_tokens(text: str) -> int:
     whole = classes.count(b"ddd")
     rest = classes.replace(b"ddd", b"D") if whole else classes
     groups = whole + rest.count(b"d") - rest.count(b"dd")
-    found = groups * _DIGIT_GROUP_WEIGHT + sum(map(mul, map(classes.count, _ASCII_PATTERNS), _ASCII_FACTORS))
+    found: float = groups * _DIGIT_GROUP_WEIGHT + sum(map(mul, map(classes.count, _ASCII_PATTERNS), _ASCII_FACTORS))
     if len(raw) != len(text):
         found += sum(map(mul, map(classes.count, _WIDE_PATTERNS), _WIDE_FACTORS))
         found += _COMMON_WEIGHT * sum(map(_COMMON.__contains__, text))

@@ -22,7 +22,9 @@ def fingerprint(value: Any) -> int:
         return hash(("{", *((fingerprint(key), fingerprint(inner)) for key, inner in value.items())))
     if kind is list or kind is tuple:
         return hash(("[", *map(fingerprint, value)))
-    if value is None or kind in (bool, int, float, bytes):
+    if kind is int:
+        return hash((value, value.bit_length()))  # -1 and -2 have one hash, as have 1 and 2**61
+    if value is None or kind in (bool, float, bytes):
         return hash((kind, value))
     raise TypeError(kind.__name__)
 

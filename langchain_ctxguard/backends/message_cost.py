@@ -58,6 +58,7 @@ _SEALED = ("signature", "encrypted_content", "data", "thought_signature", "redac
 _BLOB = re.compile(r"(?:[A-Za-z0-9+/_\-]|\\/){512,}={0,2}")
 _BLOB_SHOWN = 256
 _DEEPEST = 32
+_LARGEST_NUMBER = 2_048
 
 
 def message_cost(message: BaseMessage, count: TextCost) -> int:
@@ -89,6 +90,8 @@ def _arguments_text(arguments: Any) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, int) and value.bit_length() > _LARGEST_NUMBER:
+        return f"{value:x}"  # Python refuses to write a larger one in decimal
     # Raw bytes are media data of some provider; `repr` of a megabyte of them would be counted as text.
     return "bytes" if isinstance(value, (bytes, bytearray, memoryview)) else str(value)
 
@@ -114,6 +117,8 @@ def _content_cost(content: Any, count: TextCost, *, skip_calls: bool = False, de
         return _block_cost(content, count, depth)
     if not isinstance(content, (list, tuple)):
         return 0 if content is None else count(_shown(content))
+    if depth > _DEEPEST:
+        return _unknown_cost(content, count, depth)
     return sum(
         _block_cost(block, count, depth) if isinstance(block, dict) else _content_cost(block, count, depth=depth + 1)
         for block in content
@@ -123,43 +128,42 @@ def _content_cost(content: Any, count: TextCost, *, skip_calls: bool = False, de
 
 def _block_cost(block: dict[Any, Any], count: TextCost, depth: int) -> int:
     kind = block.get("type")
-    if depth > _DEEPEST or not isinstance(kind, str | None):
-        return _unknown_cost(block, count)
-    if kind in _TEXTS:
-        text = block.get("text", block.get("refusal", ""))
-        return count(text) if isinstance(text, str) else _unknown_cost(block, count)
-    if kind in _MEDIA:
-        return _MEDIA[kind]
-    if kind in _FILES:
-        return _file_cost(block, count, depth)
-    if kind in _REASONING:
-        return _reasoning_cost(block, count, depth)
-    if kind == "tool_result":
-        return count(str(block.get("tool_use_id", ""))) + _content_cost(block.get("content"), count, depth=depth + 1)
-    if kind == "non_standard":
-        return _content_cost(block.get("value"), count, depth=depth + 1)
-    if kind in (None, "media"):
-        return _shape_cost(block, count, depth)
-    return _unknown_cost(block, count)
+    cost = _COSTS.get(kind, _unknown_cost) if depth <= _DEEPEST and (kind is None or isinstance(kind, str)) else _unknown_cost
+    return cost(block, count, depth)
+
+
+def _text_cost(block: dict[Any, Any], count: TextCost, depth: int) -> int:
+    text = block.get("text", block.get("refusal", ""))
+    return count(text) if isinstance(text, str) else _unknown_cost(block, count, depth)
+
+
+def _flat_cost(block: dict[Any, Any], _count: TextCost, _depth: int) -> int:
+    return _MEDIA[block["type"]]
+
+
+def _result_cost(block: dict[Any, Any], count: TextCost, depth: int) -> int:
+    return count(str(block.get("tool_use_id", ""))) + _content_cost(block.get("content"), count, depth=depth + 1)
+
+
+def _foreign_cost(block: dict[Any, Any], count: TextCost, depth: int) -> int:
+    return _content_cost(block.get("value"), count, depth=depth + 1)
 
 
 def _shape_cost(block: dict[Any, Any], count: TextCost, depth: int) -> int:
     """Return the cost of a block that says by its keys what it is, as Bedrock and Gemini write them."""
     if isinstance(block.get("text"), str):
         return count(block["text"])
-    if block.get("type") == "media":
-        return _media_by_mime(block)
-    for key in _DATA_KEYS:
-        if isinstance(block.get(key), dict):
-            return _media_by_mime(block[key])
-    for key in ("image", "audio", "video"):
-        if isinstance(block.get(key), dict):
-            return _MEDIA[key]
+    data = block if block.get("type") == "media" else next((block[key] for key in _DATA_KEYS if isinstance(block.get(key), dict)), None)
+    if data is not None:
+        return _media_by_mime(data)
+    media = next((_MEDIA[key] for key in ("image", "audio", "video") if isinstance(block.get(key), dict)), None)
+    if media is not None:
+        return media
     if isinstance(block.get("document"), dict):
         return _file_cost(block["document"], count, depth)
     if isinstance(block.get("toolResult"), dict):
         return _content_cost(block["toolResult"].get("content"), count, depth=depth + 1)
-    return _unknown_cost(block, count)
+    return _unknown_cost(block, count, depth)
 
 
 def _media_by_mime(block: dict[Any, Any]) -> int:
@@ -178,14 +182,15 @@ def _file_cost(block: dict[Any, Any], count: TextCost, depth: int) -> int:
         return labels + count(source["text"])
     if isinstance(block.get("text"), str):
         return labels + count(block["text"])
-    mime = str(block.get("mime_type", block.get("mimeType", "")))
-    return labels + _MEDIA.get(mime.partition("/")[0], FILE_TOKENS)
+    return labels + _media_by_mime(block)
 
 
 def _reasoning_cost(block: Any, count: TextCost, depth: int = 0) -> int:
     """Return the larger of what reasoning shows and what it seals: a signature carries the whole, the text may be its summary."""
-    if not isinstance(block, dict) or depth > _DEEPEST:
-        return _content_cost(block, count, depth=depth + 1) if depth <= _DEEPEST else _unknown_cost(block, count)
+    if depth > _DEEPEST:
+        return _unknown_cost(block, count, depth)
+    if not isinstance(block, dict):
+        return _content_cost(block, count, depth=depth + 1)
     shown = sealed = 0
     for key in _REASONING_TEXT:
         inner = block.get(key)
@@ -217,6 +222,18 @@ def _extras_cost(message: BaseMessage, count: TextCost) -> int:
     return total
 
 
-def _unknown_cost(block: Any, count: TextCost) -> int:
+def _unknown_cost(block: Any, count: TextCost, _depth: int) -> int:
     """Return the cost of a block nobody described, as its JSON; of encoded data only the beginning."""
     return count(_BLOB.sub(lambda found: found[0][:_BLOB_SHOWN], json_text(block)))
+
+
+_COSTS: dict[str | None, Callable[[dict[Any, Any], TextCost, int], int]] = {
+    **dict.fromkeys(_TEXTS, _text_cost),
+    **dict.fromkeys(_MEDIA, _flat_cost),
+    **dict.fromkeys(_FILES, _file_cost),
+    **dict.fromkeys(_REASONING, _reasoning_cost),
+    "tool_result": _result_cost,
+    "non_standard": _foreign_cost,
+    "media": _shape_cost,
+    None: _shape_cost,
+}

@@ -7,6 +7,7 @@ and it may use nothing but tiktoken's own loaders and harmless modules. What can
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import os
 import re
@@ -24,7 +25,25 @@ if TYPE_CHECKING:
 _CURRENT_FAMILIES = ("o200k", "cl100k")
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _LOADERS = frozenset({"load_tiktoken_bpe", "data_gym_to_mergeable_bpe_ranks"})
-_HARMLESS_MODULES = frozenset({"base64", "collections", "functools", "gzip", "hashlib", "itertools", "json", "os", "pathlib", "posixpath", "re", "typing"})
+_HARMLESS_MODULES = frozenset(
+    {
+        "base64",
+        "collections",
+        "functools",
+        "gzip",
+        "hashlib",
+        "importlib.resources",
+        "itertools",
+        "json",
+        "os",
+        "pathlib",
+        "posixpath",
+        "re",
+        "typing",
+    }
+)
+# What would bring in an address, or code, that the constructor's own text does not show.
+_OPAQUE_NAMES = frozenset({"__import__", "compile", "environ", "eval", "exec", "getenv", "import_module", "popen", "system"})
 # A piece this long costs about 3 ms; in one piece, a megabyte without a space took older tiktoken minutes.
 _PIECE = 32_768
 # How far back a piece may end to fall before a space, where a token begins anyway.
@@ -135,11 +154,9 @@ def _constants(function: Any, seen: set[int]) -> set[str] | None:
     for code in _codes(function.__code__):
         found.update(text for constant in code.co_consts for text in _strings(constant))
         for name in code.co_names:
+            if name in _OPAQUE_NAMES or _imports(code, name):
+                return None
             if name not in function.__globals__:
-                if name in {"__import__", "eval", "exec", "compile", "import_module"}:
-                    return None
-                if _imports(code, name):
-                    return None
                 continue
             inner = _reached(function.__globals__[name], function.__module__, seen)
             if inner is None:
@@ -152,21 +169,25 @@ def _reached(value: Any, module: str, seen: set[int]) -> set[str] | None:
     if isinstance(value, (str, bytes, tuple, list, dict, frozenset, set, int, float, type(None))):
         return set(_strings(value))
     if isinstance(value, ModuleType):
-        return set() if value.__name__ in _HARMLESS_MODULES else None
+        return set() if _is_harmless(value.__name__) else None
     if isinstance(value, FunctionType):
-        if value.__module__ == "tiktoken.load" and value.__name__ in _LOADERS:
+        if _is_harmless(value.__module__) or (value.__module__ == "tiktoken.load" and value.__name__ in _LOADERS):
             return set()
         return _constants(value, seen) if value.__module__ == module else None
     if isinstance(value, (type, BuiltinFunctionType)):
-        return set() if value.__module__ in _HARMLESS_MODULES | {"builtins"} else None
+        return set() if value.__module__ == "builtins" or _is_harmless(value.__module__) else None
     return None
+
+
+def _is_harmless(module: str) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in _HARMLESS_MODULES)
 
 
 def _imports(code: CodeType, name: str) -> bool:
     """Say whether `code` imports the module `name` itself, unless it is a harmless one."""
-    import dis
-
-    return any(step.opname == "IMPORT_NAME" and step.argval == name for step in dis.get_instructions(code)) and name not in _HARMLESS_MODULES
+    if _is_harmless(name):
+        return False
+    return any(step.opname == "IMPORT_NAME" and step.argval == name for step in dis.get_instructions(code))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -193,6 +214,7 @@ def _is_cached(address: str, digests: set[str]) -> bool:
         return False
     file = Path(folder) / hashlib.sha1(address.encode(), usedforsecurity=False).hexdigest()
     try:
-        return not digests or hashlib.sha256(file.read_bytes()).hexdigest() in digests
+        found = file.read_bytes()
     except OSError:
         return False
+    return not digests or hashlib.sha256(found).hexdigest() in digests

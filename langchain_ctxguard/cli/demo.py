@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_ctxguard.testing.scenarios.ways import WayResult
 
-_ROWS = ("", "rules in the last input", "the order", "private number", "writes logged", "tokens before", "tokens after", "compactions")
+_ROWS = ("", "rules in last input", "the order", "private number", "writes logged", "tokens before", "tokens after", "compactions")
 _PACKAGES = ("langchain-ctxguard", "langchain", "langgraph", "langchain-core")
 
 
@@ -89,14 +89,14 @@ def _print_table(results: Sequence[WayResult], note: str) -> None:
     from rich.table import Table
 
     headings, *lines = zip(_ROWS, *map(_cells, results), strict=True)
-    table = Table(box=box.SIMPLE, pad_edge=False)
+    table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
     for heading, style in zip(headings, (None, *map(_style, results)), strict=True):
         table.add_column(heading, style=style)
     for line in lines:
         table.add_row(*line)
     console = Console(file=sys.stdout, highlight=False)
     console.print(table)
-    console.print(what_was_seen(results), markup=False)
+    console.print(f"\n{what_was_seen(results)}", markup=False)
     console.print(f"\n{note}", style="dim", markup=False)
 
 

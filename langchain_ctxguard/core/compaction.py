@@ -45,7 +45,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
         raise _rules_missing(situation.missing_before, "the view given back")
     before = situation.view()
     tokens_before = count(before.all) + plan.tool_tokens
-    repaired = repair(situation.tail)
+    repaired = repair(situation.tail, start=situation.start)
     record = CompactionRecord(
         outcome=Outcome.SKIPPED,
         reason="",

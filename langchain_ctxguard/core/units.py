@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
 
-from langchain_ctxguard.core.identity import SYNTHETIC, message_digest
+from langchain_ctxguard.core.identity import SYNTHETIC, is_synthetic, message_digest, message_keys
 from langchain_ctxguard.core.roles import (
     NOTE,
+    Call,
     block_call_id,
     calls_of,
     escaped,
@@ -22,7 +23,7 @@ from langchain_ctxguard.core.roles import (
     speaker_of,
     text_of,
 )
-from langchain_ctxguard.domain.version import Fault
+from langchain_ctxguard.domain.version import Fault, FaultKind
 
 MISSING_RESULT = "[No result of this call is on record; it may or may not have run.]"
 
@@ -55,13 +56,14 @@ class Repaired:
 class PairScan:
     """Reads a list message by message and says whether it needs repair, so that a growing list costs O(new)."""
 
-    __slots__ = ("_used", "_waiting", "is_clean")
+    __slots__ = ("_in_content", "_used", "_waiting", "is_clean")
 
     def __init__(self) -> None:
         """Begin with an empty list, which is clean."""
         self.is_clean = True
         self._waiting: set[str] = set()
         self._used: set[str] = set()
+        self._in_content: set[str] = set()
 
     def feed(self, message: BaseMessage) -> None:
         """Read one more message. Once a list is not clean, it stays so."""
@@ -71,19 +73,22 @@ class PairScan:
         if kind == "human" and isinstance(message.content, str):
             self.is_clean = not self._waiting
         elif kind == "ai":
-            self.is_clean = not self._waiting and self._call(_declared_ids(message))
+            self.is_clean = not self._waiting and self._call(message)
         elif answered := results_of(message):
-            self.is_clean = self._waiting.issuperset(answered) and len(set(answered)) == len(answered)
+            is_known = self._waiting.issuperset(answered) and len(set(answered)) == len(answered)
+            self.is_clean = is_known and (kind != "tool" or self._in_content.isdisjoint(answered))
             self._waiting.difference_update(answered)
         else:
             self.is_clean = not self._waiting and speaker_of(message) == "user"
 
-    def _call(self, ids: list[str | None]) -> bool:
-        for call_id in ids:
+    def _call(self, message: BaseMessage) -> bool:
+        for call_id in _declared_ids(message):
             if not call_id or call_id in self._used:
                 return False
             self._used.add(call_id)
             self._waiting.add(call_id)
+        if not isinstance(message.content, str):
+            self._in_content.update(call.call_id for call in _calls_only_in_content(message) if call.call_id)
         return True
 
 
@@ -98,14 +103,26 @@ def _declared_ids(message: BaseMessage) -> list[str | None]:
     return declared
 
 
-def repair(messages: Sequence[BaseMessage]) -> Repaired:
+def _calls_only_in_content(message: BaseMessage) -> list[Call]:
+    """Return the calls that stand in content blocks alone: the adapters of other providers do not see them."""
+    if not isinstance(message, AIMessage):
+        return []
+    declared = {call.get("id") for call in (*message.tool_calls, *message.invalid_tool_calls)}
+    return [call for call in calls_of(message) if call.call_id and call.call_id not in declared]
+
+
+def repair(messages: Sequence[BaseMessage], *, start: int = 0) -> Repaired:
     """Return `messages` as a provider accepts them, and their units. Messages that need no change are the same objects.
 
     A missing result becomes a marked error result, unless the call waits in the newest AI message; an orphan result becomes untrusted
     text; a result moves up to its call; of two results for one call the first stands and the other becomes text; a system message in
     the list becomes untrusted text.
+
+    Args:
+        messages: The list, or the part of it after `start` messages.
+        start: Position of the first message in the original list; faults name messages without an id by it.
     """
-    given = _given(messages)
+    given = _Reading(messages, start).result()
     return Repaired([item.message for item in given.items], tuple(_units(given.items)), tuple(given.faults))
 
 
@@ -129,112 +146,123 @@ class _Exchange:
     """An AI message with calls, the results that belong to it, and what it still waits for."""
 
     message: AIMessage
-    source: int
     results: list[tuple[BaseMessage, int]]
     waiting: dict[str, str]
     """Id in the input -> id in the output."""
 
 
-def _given(messages: Sequence[BaseMessage]) -> _Given:
-    faults: list[Fault] = []
-    exchanges: dict[int, _Exchange] = {}
-    open_by_id: dict[str, _Exchange] = {}
-    taken: set[str] = set()
-    called: set[str] = set()
-    owner: dict[int, _Exchange] = {}
-    text_instead: dict[int, BaseMessage] = {}
-    newest: _Exchange | None = None
-    blocked = False
-    for index, message in enumerate(messages):
-        speaker = speaker_of(message)
-        if isinstance(message, AIMessage):
-            newest, blocked = None, False
-            if _declared_ids(message):
-                newest = _open_exchange(message, index, taken, faults)
-                exchanges[index] = newest
-                called.update(newest.waiting)
-                for call_id in newest.waiting:
-                    open_by_id[call_id] = newest
-            continue
-        answered = results_of(message)
-        if answered:
-            exchange = _exchange_for(answered, open_by_id)
-            if exchange is None:
-                kind: Literal["duplicate_result", "orphan_result"] = "orphan_result" if called.isdisjoint(answered) else "duplicate_result"
-                faults.append(Fault(kind=kind, message_id=_name(message), call_id=answered[0]))
-                text_instead[index] = as_note(message, source="tool", call_id=answered[0])
-                continue
-            owner[index] = exchange
-            exchange.results.append((_renamed_result(message, exchange), index))
-            for call_id in answered:
-                exchange.waiting.pop(call_id, None)
-                open_by_id.pop(call_id, None)
-            if exchange is not newest or blocked:
-                faults.append(Fault(kind="moved_result", message_id=_name(message), call_id=answered[0]))
-            continue
-        if speaker == "system" or (speaker == "tool" and not isinstance(message, FunctionMessage)):
-            faults.append(Fault(kind="system_message_in_list", message_id=_name(message)))
-            text_instead[index] = as_note(message, source="summary" if is_foreign_summary(message) else speaker)
-        blocked = True
-    return _Given(_arranged(messages, exchanges, owner, text_instead, newest, blocked, faults), faults)
+class _Reading:
+    """One pass over a list: who called what, who answered, and what is wrong with it."""
 
+    def __init__(self, messages: Sequence[BaseMessage], start: int) -> None:
+        self._messages = messages
+        self._start = start
+        self._faults: list[Fault] = []
+        self._exchanges: dict[int, _Exchange] = {}
+        self._waiting: dict[str, _Exchange] = {}
+        """Exchanges by the ids they still wait for; the latest call of an id waits."""
 
-def _exchange_for(answered: tuple[str, ...], open_by_id: dict[str, _Exchange]) -> _Exchange | None:
-    for call_id in answered:
-        if call_id in open_by_id:
-            return open_by_id[call_id]
-    return None
+        self._taken: set[str] = set()
+        """Ids shown so far: providers refuse an id twice in one request."""
 
+        self._called: set[str] = set()
+        self._owner: dict[int, _Exchange] = {}
+        self._instead: dict[int, BaseMessage] = {}
+        self._newest: _Exchange | None = None
+        self._is_interrupted = False
+        """Something other than a result stands after the newest calls: a provider will not wait for them any more."""
 
-def _arranged(  # noqa: PLR0917 - the one place where the pieces of a repair meet
-    messages: Sequence[BaseMessage],
-    exchanges: dict[int, _Exchange],
-    owner: dict[int, _Exchange],
-    text_instead: dict[int, BaseMessage],
-    newest: _Exchange | None,
-    blocked: bool,  # noqa: FBT001
-    faults: list[Fault],
-) -> list[_Item]:
-    items: list[_Item] = []
-    for index, message in enumerate(messages):
-        if index in owner:
-            continue
-        exchange = exchanges.get(index)
+    def result(self) -> _Given:
+        for index, message in enumerate(self._messages):
+            speaker = speaker_of(message)
+            if isinstance(message, AIMessage):
+                self._newest, self._is_interrupted = None, False
+                if _declared_ids(message):
+                    self._newest = self._open(message, index)
+            elif answered := results_of(message):
+                self._answer(message, index, answered)
+            else:
+                if speaker == "system" or (speaker == "tool" and not isinstance(message, FunctionMessage)):
+                    self._fault("system_message_in_list", index)
+                    self._instead[index] = as_note(message, source="summary" if is_foreign_summary(message) else speaker)
+                self._is_interrupted = True
+        return _Given(self._arranged(), self._faults)
+
+    def _fault(self, kind: FaultKind, index: int, call_id: str | None = None) -> None:
+        self._faults.append(Fault(kind=kind, message_id=self._name(index), call_id=call_id))
+
+    def _name(self, index: int) -> str:
+        message = self._messages[index]
+        return message.id or message_keys([message], start=self._start + sum(not is_synthetic(other) for other in self._messages[:index]))[0]
+
+    def _open(self, message: AIMessage, index: int) -> _Exchange:
+        """Give every call an id of its own: nameless calls get one, repeats within a message go, an id used before gets a suffix."""
+        declared = _declared_ids(message)
+        waiting: dict[str, str] = {}
+        made: list[str] = []
+        has_repeats = False
+        for call_id in declared:
+            if not call_id:
+                self._fault("call_without_id", index)
+                made.append(f"call_{message_digest(message)[:12]}_{len(made)}")
+                waiting[made[-1]] = _unused(made[-1], self._taken)
+            elif call_id in waiting:
+                self._fault("duplicate_call", index, call_id)
+                has_repeats = True
+            else:
+                waiting[call_id] = _unused(call_id, self._taken)
+                if waiting[call_id] != call_id:
+                    self._fault("duplicate_call", index, call_id)
+        if has_repeats or made or any(given != shown for given, shown in waiting.items()):
+            message = _with_call_ids(message, waiting, made)
+        exchange = _Exchange(message, [], waiting)
+        self._exchanges[index] = exchange
+        self._called.update(waiting)
+        self._waiting.update(dict.fromkeys(waiting, exchange))
+        return exchange
+
+    def _answer(self, message: BaseMessage, index: int, answered: tuple[str, ...]) -> None:
+        exchange = next((self._waiting[call_id] for call_id in answered if call_id in self._waiting), None)
         if exchange is None:
-            items.append(_Item(text_instead.get(index, message), index, index))
-            continue
-        items.append(_Item(exchange.message, index, index))
-        items += [_Item(result, source, index) for result, source in exchange.results]
-        if exchange is newest and not blocked:
-            continue
-        for call_id, shown in exchange.waiting.items():
-            faults.append(Fault(kind="missing_result", message_id=_name(message), call_id=call_id))
-            items.append(_Item(_made_up_result(shown), None, index))
-    return items
+            self._fault("orphan_result" if self._called.isdisjoint(answered) else "duplicate_result", index, answered[0])
+            self._instead[index] = as_note(message, source="tool", call_id=answered[0])
+            self._is_interrupted = True
+            return
+        self._owner[index] = exchange
+        exchange.results.append((_renamed_result(message, exchange), index))
+        for call_id in answered:
+            exchange.waiting.pop(call_id, None)
+            self._waiting.pop(call_id, None)
+        if exchange is not self._newest or self._is_interrupted:
+            self._fault("moved_result", index, answered[0])
+
+    def _arranged(self) -> list[_Item]:
+        items: list[_Item] = []
+        for index, message in enumerate(self._messages):
+            if index in self._owner:
+                continue
+            exchange = self._exchanges.get(index)
+            if exchange is None:
+                items.append(_Item(self._instead.get(index, message), index, index))
+                continue
+            results = [_Item(result, source, index) for result, source in exchange.results]
+            if exchange is not self._newest or self._is_interrupted:
+                for call_id, shown in exchange.waiting.items():
+                    self._fault("missing_result", index, call_id)
+                    results.append(_Item(_made_up_result(shown), None, index))
+            is_answered_by_tools = any(isinstance(item.message, ToolMessage) for item in results)
+            items.append(_Item(_with_content_calls(exchange.message) if is_answered_by_tools else exchange.message, index, index))
+            items += results
+        return items
 
 
-def _open_exchange(message: AIMessage, index: int, taken: set[str], faults: list[Fault]) -> _Exchange:
-    """Give every call an id of its own: nameless calls get one, repeats within a message go, an id used before gets a suffix."""
-    declared = _declared_ids(message)
-    waiting: dict[str, str] = {}
-    repeats = False
-    nameless = 0
-    for call_id in declared:
-        if not call_id:
-            faults.append(Fault(kind="call_without_id", message_id=_name(message)))
-            made = f"call_{message_digest(message)[:12]}_{nameless}"
-            nameless += 1
-            waiting[made] = _unused(made, taken)
-        elif call_id in waiting:
-            faults.append(Fault(kind="duplicate_call", message_id=_name(message), call_id=call_id))
-            repeats = True
-        else:
-            waiting[call_id] = _unused(call_id, taken)
-            if waiting[call_id] != call_id:
-                faults.append(Fault(kind="duplicate_call", message_id=_name(message), call_id=call_id))
-    if repeats or nameless or any(given != shown for given, shown in waiting.items()):
-        message = _with_call_ids(message, waiting, [given for given in waiting if given not in declared])
-    return _Exchange(message, index, [], waiting)
+def _with_content_calls(message: AIMessage) -> AIMessage:
+    """Return `message` with the calls of its content blocks among its `tool_calls`, the same object where they are."""
+    hidden = [call for call in _calls_only_in_content(message) if isinstance(call.arguments, dict)]
+    if not hidden:
+        return message
+    calls = [{"name": call.name, "args": call.arguments, "id": call.call_id, "type": "tool_call"} for call in hidden]
+    return message.model_copy(update={"tool_calls": [*message.tool_calls, *calls]})
 
 
 def _unused(call_id: str, taken: set[str]) -> str:
@@ -317,10 +345,6 @@ def as_note(message: BaseMessage, *, source: str, call_id: str | None = None) ->
         ]
         content = [{"type": "text", "text": opening}, *blocks, {"type": "text", "text": closing}]
     return HumanMessage(content, id=message.id, name=NOTE)
-
-
-def _name(message: BaseMessage) -> str:
-    return message.id or message_digest(message)
 
 
 def _units(items: Sequence[_Item]) -> Iterable[Unit]:

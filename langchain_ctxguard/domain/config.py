@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from langchain_ctxguard.domain.config_text import locate, read_mapping
 from langchain_ctxguard.domain.constraint import Constraint
@@ -30,17 +33,55 @@ DEFAULT_WINDOW = 128_000
 """Tokens assumed where neither a budget nor the model says how large the window is."""
 
 
-def _checked(kind: str, value: float, *, allow_zero: bool) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        msg = f"`{kind}` takes a number, not {value!r}"
+_SIZE_UNITS = ("tokens", "messages", "fraction")
+_KEEP_UNITS = ("tokens", "messages", "fraction", "turns")
+_TRIGGER_FORMS = "a pair such as [fraction, 0.75], a mapping such as {tokens: 4000, messages: 10}, a list of these, or nothing"
+
+
+def _refuse_size(role: str, unit: Any, value: Any, units: Sequence[str], *, at_least: int) -> None:
+    """Raise where `value` of `unit` is no size, in one sentence: a union of types would tell each of its branches."""
+    if not isinstance(unit, str) or unit not in units:
+        names = [f"`{name}`" for name in units]
+        msg = f"unknown {role} unit {unit!r}; use {', '.join(names[:-1])} or {names[-1]}"
         raise ValueError(msg)
-    if kind == "fraction":
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        msg = f"`{unit}` takes a number, not {value!r}"
+        raise ValueError(msg)
+    if unit == "fraction":
         if not 0 < value <= 1:
             msg = f"`fraction` lies between 0 and 1, not {value}; 0.75 means three quarters of the window"
             raise ValueError(msg)
-    elif int(value) != value or value < (0 if allow_zero else 1):
-        msg = f"`{kind}` takes a whole number of at least {0 if allow_zero else 1}, not {value}"
+    elif (isinstance(value, float) and not value.is_integer()) or value < at_least:
+        msg = f"`{unit}` takes a whole number of at least {at_least}, not {value}"
         raise ValueError(msg)
+
+
+def _trigger_item(item: Any) -> TriggerSize | TriggerClause:
+    if isinstance(item, dict):
+        if not item:
+            msg = "an empty trigger clause would always hold; name `tokens`, `messages` or `fraction`"
+            raise ValueError(msg)
+        for unit, value in item.items():
+            _refuse_size("trigger", unit, value, _SIZE_UNITS, at_least=1)
+        return item
+    if not isinstance(item, (list, tuple)) or len(item) != 2:  # noqa: PLR2004 - a pair
+        msg = f"a trigger is {_TRIGGER_FORMS}, not {item!r}"
+        raise ValueError(msg)
+    unit, value = item
+    _refuse_size("trigger", unit, value, _SIZE_UNITS, at_least=1)
+    return unit, value
+
+
+def _read_trigger(trigger: Any) -> Trigger:
+    # YAML and JSON have no tuples: [fraction, 0.75] is a pair, [[tokens, 10], {messages: 3}] a list of clauses.
+    if trigger is None:
+        return None
+    if isinstance(trigger, list) and not (trigger and isinstance(trigger[0], str)):
+        if not trigger:
+            msg = "an empty list of triggers never holds; use `None` (`null` in a file) to say so"
+            raise ValueError(msg)
+        return [_trigger_item(item) for item in trigger]
+    return _trigger_item(trigger)
 
 
 def trigger_clauses(trigger: Trigger) -> tuple[TriggerClause, ...]:
@@ -49,28 +90,17 @@ def trigger_clauses(trigger: Trigger) -> tuple[TriggerClause, ...]:
     Raises:
         ValueError: a unit or number that no trigger takes.
     """
-    if trigger is None:
+    known = _read_trigger(trigger)
+    if known is None:
         return ()
-    clauses: list[TriggerClause] = []
-    for item in trigger if isinstance(trigger, list) else [trigger]:
-        clause: dict[Any, Any] = dict(item) if isinstance(item, dict) else dict([item])
-        if not clause:
-            msg = "an empty trigger clause would always hold; name `tokens`, `messages` or `fraction`"
-            raise ValueError(msg)
-        for unit, value in clause.items():
-            if unit not in ("tokens", "messages", "fraction"):
-                msg = f"unknown trigger unit {unit!r}; use `tokens`, `messages` or `fraction`"
-                raise ValueError(msg)
-            _checked(unit, value, allow_zero=False)
-        clauses.append(clause)
-    if not clauses:
-        msg = "an empty list of triggers never holds; use `None` to say so"
-        raise ValueError(msg)
-    return tuple(clauses)
+    return tuple(dict(item) if isinstance(item, dict) else {item[0]: item[1]} for item in (known if isinstance(known, list) else [known]))
 
 
 class CompactionSettings(Value):
     """How a compaction is started, bounded and judged. The section `compaction` of the config file."""
+
+    # YAML tells numbers from texts and `true`; a setting of the wrong type is a mistake, not a spelling.
+    model_config = ConfigDict(strict=True)
 
     trigger: Trigger = DEFAULT_TRIGGER
     keep: ContextSize = DEFAULT_KEEP
@@ -98,8 +128,8 @@ class CompactionSettings(Value):
     on_full: Literal["compact", "stop"] = "compact"
     """The window is really full and no compaction was accepted: drop the oldest units, or stop with `ContextBudgetError`."""
 
-    summarizer_timeout_s: float | None = Field(default=120.0, gt=0)
-    """A summarizer that takes longer is abandoned."""
+    summarizer_timeout_s: float | None = Field(default=120.0, gt=0, le=86_400)
+    """A summarizer that takes longer is abandoned; at most a day. `None`: it is waited for."""
 
     summary_tokens: int = Field(default=1_500, ge=100)
     """Bound of the rendered summary; 2% of the window if that is more."""
@@ -112,30 +142,18 @@ class CompactionSettings(Value):
 
     @field_validator("trigger", mode="before")
     @classmethod
-    def _pair_from_list(cls, trigger: Any) -> Any:
-        # YAML and JSON have no tuples: [fraction, 0.75] is a pair, [[tokens, 10], {messages: 3}] a list of clauses.
-        if isinstance(trigger, list):
-            if len(trigger) == 2 and isinstance(trigger[0], str):  # noqa: PLR2004
-                return tuple(trigger)
-            return [tuple(item) if isinstance(item, list) else item for item in trigger]
-        return trigger
-
-    @field_validator("trigger")
-    @classmethod
-    def _trigger_makes_sense(cls, trigger: Trigger) -> Trigger:
-        trigger_clauses(trigger)
-        return trigger
+    def _trigger_makes_sense(cls, trigger: Any) -> Trigger:
+        return _read_trigger(trigger)
 
     @field_validator("keep", mode="before")
     @classmethod
-    def _keep_pair_from_list(cls, keep: Any) -> Any:
-        return tuple(keep) if isinstance(keep, list) else keep
-
-    @field_validator("keep")
-    @classmethod
-    def _keep_makes_sense(cls, keep: ContextSize) -> ContextSize:
-        _checked(keep[0], keep[1], allow_zero=True)
-        return keep
+    def _keep_makes_sense(cls, keep: Any) -> Any:
+        if not isinstance(keep, (list, tuple)) or len(keep) != 2:  # noqa: PLR2004 - a pair
+            msg = f"`keep` is a pair such as [turns, 3] or [tokens, 4000], not {keep!r}"
+            raise ValueError(msg)
+        unit, value = keep
+        _refuse_size("keep", unit, value, _KEEP_UNITS, at_least=0)
+        return unit, value
 
     @classmethod
     def of(cls, base: CompactionSettings | None = None, **overrides: Any) -> Self:
@@ -151,18 +169,50 @@ class CompactionSettings(Value):
             raise ConfigurationError(describe(error)) from error
 
 
+def _rule_data(item: Any) -> Any:
+    """Return a rule as what a `Constraint` is made of; a text stands for itself and is judged like any other."""
+    if isinstance(item, str):
+        # An empty text is refused by the constraint itself, under its own index.
+        return Constraint.from_text(item) if item.strip() else {"constraint_id": "empty", "text": item}
+    if isinstance(item, dict) and not item.keys() & Constraint.model_fields.keys():
+        msg = f"{_shown(item)} is no rule; a text with a colon needs quotes, and a mapping needs `constraint_id` and `text`"
+        raise ValueError(msg)
+    if not isinstance(item, (dict, Constraint)):
+        msg = f"a rule is a text or a mapping with `constraint_id` and `text`, not {_shown(item)}"
+        raise ValueError(msg)
+    return item
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"  # noqa: PLR2004 - enough to know it by
+
+
 class GuardConfig(Value):
     """Everything about a guard that is data. Objects (summarizer, hooks, counter, clock) go to the constructor."""
 
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[Annotated[Constraint, BeforeValidator(_rule_data)], ...] = ()
     compaction: CompactionSettings = CompactionSettings()
 
     @field_validator("constraints", mode="before")
     @classmethod
     def _texts_are_constraints(cls, constraints: Any) -> Any:
-        if isinstance(constraints, (list, tuple)):
-            return tuple(Constraint.from_text(item) if isinstance(item, str) else item for item in constraints)
-        return constraints
+        if constraints is None:
+            return ()
+        if not isinstance(constraints, (list, tuple)):
+            msg = f"`constraints` is a list of rules, not {_shown(constraints)}"
+            raise ValueError(msg)
+        return tuple(constraints)
+
+    @field_validator("constraints")
+    @classmethod
+    def _ids_are_unique(cls, constraints: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
+        return unique_constraints(constraints)
+
+    @field_validator("compaction", mode="before")
+    @classmethod
+    def _empty_section(cls, compaction: Any) -> Any:
+        return CompactionSettings() if compaction is None else compaction
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -218,10 +268,18 @@ def describe(error: ValidationError, *, name: str | None = None, text: str | Non
     """Return one line for each fault of a config, with file and line where they are known."""
     lines = []
     for fault in error.errors(include_url=False):
-        path = [part for part in fault["loc"] if not (isinstance(part, str) and part.startswith(("tuple[", "list[", "dict[", "function-")))]
+        path = fault["loc"]
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".") or "config"
         place = key
         if name is not None and text is not None:
-            place = f"{name}:{locate(text, tuple(path))}: {key}"
-        lines.append(f"{place}: {fault['msg'].removeprefix('Value error, ')}")
+            place = f"{name}:{locate(text, path)}: {key}"
+        lines.append(f"{place}: {_sentence(fault)}")
     return "\n".join(dict.fromkeys(lines))
+
+
+def _sentence(fault: ErrorDetails) -> str:
+    if fault["type"] != "extra_forbidden":
+        return fault["msg"].removeprefix("Value error, ")
+    models: tuple[type[Value], ...] = (GuardConfig, CompactionSettings, Constraint)
+    close = get_close_matches(str(fault["loc"][-1]), [name for model in models for name in model.model_fields], n=1)
+    return f"no such key; did you mean `{close[0]}`?" if close else "no such key"

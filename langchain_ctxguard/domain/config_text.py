@@ -13,11 +13,22 @@ from langchain_ctxguard.errors import ConfigurationError
 class _UniqueKeyLoader(yaml.SafeLoader):
     """A loader that refuses a key given twice: YAML would silently keep the last."""
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002 - as below
+        """Return the value of `node`; what looks like a date or number and is none is refused where it stands."""
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, OverflowError) as error:
+            problem = f"{node.value!r} is not the value it looks like ({error}); put it in quotes"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from error
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the signature is PyYAML's
         """Return the mapping of `node`; raise on a repeated key."""
         seen: set[Any] = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]  # PyYAML's stubs leave it untyped
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                problem = f"a key is a text, not {key_node.value if isinstance(key_node, yaml.ScalarNode) else 'a collection'}; put it in quotes"
+                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             if key in seen:
                 problem = f"the key {key!r} is given twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
@@ -37,8 +48,13 @@ def read_mapping(text: str, *, name: str) -> dict[str, Any]:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
         msg = f"{name}:{line}: {error.problem or 'not valid YAML'}."
         raise ConfigurationError(msg) from error
-    except yaml.YAMLError as error:
-        msg = f"{name}: not valid YAML: {error}."
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        code = error.character if isinstance(error.character, int) else ord(error.character)
+        msg = f"{name}:{line}: the character U+{code:04X} may not stand in a YAML file."
+        raise ConfigurationError(msg) from error
+    except RecursionError as error:
+        msg = f"{name}:1: the file is nested too deep to be a config."
         raise ConfigurationError(msg) from error
     if data is None:
         return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt
 
 from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.summary import StructuredSummary
@@ -37,7 +37,7 @@ class ContextBody(Value):
     request: str | None = None
     """Key of the last human message where it lies before the cut; it stands verbatim in every view."""
 
-    elided: dict[str, int] = Field(default_factory=dict)
+    elided: dict[str, NonNegativeInt] = Field(default_factory=dict)
     """Tool results too large for the window: call id -> characters shown. The originals stay where they are."""
 
     committed_at: str | None = None
@@ -91,9 +91,10 @@ def read_head(data: Any) -> ContextHead | HeadFault | None:
     """
     if data is None or data == {}:
         return None
-    if not isinstance(data, dict) or not isinstance(data.get("version"), int):
+    # `True` is a 1 to Python and no number to anybody else.
+    if not isinstance(data, dict) or type(data.get("version")) is not int:
         return "not_a_head"
-    if data.get("schema_version") != SCHEMA_VERSION:
+    if type(data.get("schema_version")) is not int or data["schema_version"] != SCHEMA_VERSION:
         return "unknown_schema"
     plain = {key: value for key, value in data.items() if key != "digest"}
     try:

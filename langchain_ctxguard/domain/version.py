@@ -31,18 +31,21 @@ class ZoneTokens(Value):
     """The carried request and the kept messages."""
 
 
+FaultKind = Literal[
+    "missing_result",
+    "orphan_result",
+    "duplicate_result",
+    "moved_result",
+    "duplicate_call",
+    "call_without_id",
+    "system_message_in_list",
+]
+
+
 class Fault(Value):
     """One defect of the input, by the message it was found in."""
 
-    kind: Literal[
-        "missing_result",
-        "orphan_result",
-        "duplicate_result",
-        "moved_result",
-        "duplicate_call",
-        "call_without_id",
-        "system_message_in_list",
-    ]
+    kind: FaultKind
     message_id: str
     """Identity of the message, as `core.identity` gives it."""
 

@@ -158,8 +158,10 @@ class ObedientModel(BaseChatModel):
         missing = [use.name for use in uses if self.offered is not None and use.name not in self.offered]
         if missing:
             return AIMessage(f"I have no tool called {', '.join(map(repr, missing))}.")
-        # Message ids go into the digest: the same words said twice in one thread must not give two calls one id.
-        seed = "\0".join(f"{message.id}\0{_readable(message)}" for message in messages)
+        # The request's id tells the same words said twice in one thread apart, the results' ids two calls after one request.
+        asked = next((message.id for message in reversed(messages) if isinstance(message, HumanMessage)), None)
+        answered = [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
+        seed = "\0".join([str(asked), *answered, *map(_readable, messages)])
         digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         calls = [ToolCall(name=use.name, args=dict(use.args), id=f"call_{digest}_{number}", type="tool_call") for number, use in enumerate(uses)]
         return AIMessage("", tool_calls=calls)

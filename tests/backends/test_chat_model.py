@@ -83,8 +83,9 @@ class SmallModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=AIMessage(json.dumps({"facts": seen})))])
 
 
-def test_it_is_a_summarizer_named_after_its_model() -> None:
+def test_it_is_a_summarizer_named_after_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records name the model where it has a name, else its class."""
+    monkeypatch.setenv("OPENAI_API_KEY", "not a key")
     assert isinstance(ChatModelSummarizer("openai:gpt-4.1-mini"), Summarizer)
     assert ChatModelSummarizer("openai:gpt-4.1-mini").name == "chat_model:openai:gpt-4.1-mini"
     assert ChatModelSummarizer(answering("")).name == "chat_model:WatchedModel"

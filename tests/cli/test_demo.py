@@ -12,7 +12,7 @@ import pytest
 
 from langchain_ctxguard.cli.demo import demo_command, plain_table, what_was_seen
 from langchain_ctxguard.testing.scenarios import order_assistant
-from langchain_ctxguard.testing.scenarios.ways import WayResult
+from langchain_ctxguard.testing.scenarios.ways import WAYS, WayResult
 
 LOST = WayResult(
     name="forgetful",
@@ -68,14 +68,14 @@ def test_a_pipe_gets_plain_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 def test_a_terminal_gets_the_same_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The framed table and the plain one hold the same cells."""
+    """The framed table and the plain one hold the same cells, uncut at 80 columns."""
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
-    monkeypatch.setenv("COLUMNS", "140")
-    show(monkeypatch, [LOST, KEPT])
+    monkeypatch.setenv("COLUMNS", "80")
+    show(monkeypatch, [dataclasses.replace(LOST, name=name) for name in WAYS[:2]] + [dataclasses.replace(KEPT, name=WAYS[2])])
     demo_command(json_output=False)
 
-    missing = [cell for cell in ("forgetful", "0 of 4", "deleted", "4,000", "1,000", "still there", "no writes") if cell not in terminal.getvalue()]
+    missing = [cell for cell in (*WAYS, "0 of 4", "deleted", "4,000", "1,000", "still there", "no writes") if cell not in terminal.getvalue()]
     assert [] == missing
 
 

@@ -120,8 +120,8 @@ def test_swapped_behaviours_swap_the_verdicts() -> None:
     ("kept", "verdict"),
     [
         ("query_only", (True, True, 0, 0)),
-        ("hide_numbers", (False, False, 2, 0)),
-        ("log_writes", (False, True, 2, 2)),
+        ("hide_numbers", (False, False, 3, 0)),
+        ("log_writes", (False, True, 3, 3)),
         ("second_confirmation", (True, True, 0, 0)),
     ],
 )
@@ -133,11 +133,11 @@ def test_each_rule_does_its_own_part(kept: RuleName, verdict: tuple[bool, bool, 
 
 
 def test_a_lost_logging_rule_leaves_writes_unlogged() -> None:
-    """The same two writes are logged only where the rule that asks for it is still in sight."""
+    """Everywhere the early write is logged; the two later ones only where the rule that asks for it is still in sight."""
     rules: dict[RuleName, str] = {"log_writes": rules_in()["log_writes"]}
     logged = {result.name: (result.writes, result.writes_logged) for result in run_order_assistant(rules=rules)}
 
-    assert {"naive summary": (2, 0), "SummarizationMiddleware": (2, 0), "ContextGuard": (2, 2)} == logged
+    assert {"naive summary": (3, 1), "SummarizationMiddleware": (3, 1), "ContextGuard": (3, 3)} == logged
 
 
 def test_other_tool_names_give_the_same_verdicts() -> None:
@@ -152,12 +152,12 @@ def test_without_rules_all_ways_are_alike() -> None:
     """With nothing to keep, the guard changes nothing about what the model does."""
     verdicts = {(result.rules_total, result.row_exists, result.phone_shown, result.writes) for result in run_order_assistant(rules={})}
 
-    assert {(0, False, True, 2)} == verdicts
+    assert {(0, False, True, 3)} == verdicts
 
 
 def test_two_runs_give_equal_results() -> None:
     """Nothing in the run is left to chance."""
-    first, second = (run_order_assistant(language="zh", ways=FORGETFUL) for _ in range(2))
+    first, second = (run_order_assistant(language="zh") for _ in range(2))
 
     assert first == second
 

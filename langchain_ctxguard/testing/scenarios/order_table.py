@@ -18,6 +18,9 @@ from langchain_core.tools import BaseTool, StructuredTool
 ORDERS = 24
 FIRST_ORDER = 1001
 
+_SCANS = 8
+"""Entries of an order's journey: what makes a read order as long as such results are."""
+
 _SCHEMA = """
 CREATE TABLE orders (order_id TEXT PRIMARY KEY, customer TEXT, phone TEXT, identity TEXT, item TEXT, amount TEXT, address TEXT, status TEXT);
 CREATE TABLE audit (order_id TEXT NOT NULL, action TEXT NOT NULL);
@@ -88,7 +91,7 @@ class OrderTable:
         if not rows:
             return f"No order {order_id}."
         order = dict(zip(("order", "customer", "item", "amount", "address", "status"), rows[0], strict=True))
-        journey = [f"{step}: {order['order']} {status} at warehouse {step + 1}" for step, status in enumerate(_STATUSES)]
+        journey = [f"{step}: {order['order']} scanned at depot {step + 1}, {_STATUSES[step % len(_STATUSES)]}" for step in range(_SCANS)]
         return json.dumps({**order, "journey": journey}, ensure_ascii=False)
 
     def _contact(self, order_id: str) -> str:

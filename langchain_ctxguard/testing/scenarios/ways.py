@@ -38,7 +38,7 @@ WAYS: tuple[Way, ...] = get_args(Way)
 Placement = Literal["conversation", "system_prompt"]
 """Where an agent without a guard has its rules: in the first message, or in `create_agent(system_prompt=...)`."""
 
-TRIGGER_TOKENS = 2_000
+TRIGGER_TOKENS = 4_000
 KEPT_MESSAGES = 4
 
 
@@ -143,10 +143,12 @@ def run_way(way: Way, task: Task) -> Run:
     whole: list[BaseMessage] = [rules]
     answers = []
     compactions = 0
-    for turn in task.turns:
-        whole.append(HumanMessage(turn))
+    for number, turn in enumerate(task.turns, start=1):
+        # An id of its own, not a random one: two runs are equal to the last token.
+        request = HumanMessage(turn, id=f"turn-{number}")
+        whole.append(request)
         answer = ""
-        for node, said in _updates(agent.stream({"messages": [*opening, HumanMessage(turn)]}, thread, stream_mode="updates")):
+        for node, said in _updates(agent.stream({"messages": [*opening, request]}, thread, stream_mode="updates")):
             if node not in {"model", "tools"}:
                 compactions += 1
                 continue
