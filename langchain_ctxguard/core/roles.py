@@ -48,7 +48,11 @@ class Call:
         """The arguments as canonical JSON, or the raw text."""
         if isinstance(self.arguments, str):
             return self.arguments
-        return json.dumps(self.arguments, sort_keys=True, ensure_ascii=False, separators=(", ", ": "), default=str)
+        try:
+            return json.dumps(self.arguments, sort_keys=True, ensure_ascii=False, separators=(", ", ": "), default=str)
+        except (TypeError, ValueError, RecursionError):
+            # Keys of mixed types, or an argument that holds itself: still shown, in the order it has.
+            return str(self.arguments)
 
 
 def speaker_of(message: BaseMessage) -> Speaker:
@@ -96,11 +100,18 @@ def calls_of(message: BaseMessage) -> tuple[Call, ...]:
         return ()
     calls = [Call(call.get("id"), call.get("name") or "", call.get("args") or {}) for call in message.tool_calls]
     calls += [Call(call.get("id"), call.get("name") or "", call.get("args") or "") for call in message.invalid_tool_calls]
-    known = {call.call_id for call in calls}
-    for call in (*_calls_in_blocks(message), *_calls_in_extras(message)):
-        if call.call_id not in known:
-            known.add(call.call_id)
-            calls.append(call)
+    for further in (_calls_in_blocks(message), _calls_in_extras(message)):
+        known = {call.call_id for call in calls if call.call_id}
+        nameless = sum(not call.call_id for call in calls)
+        for call in further:
+            # The blocks repeat what is parsed already; calls without an id are told apart only by their number.
+            if call.call_id:
+                calls += [] if call.call_id in known else [call]
+                known.add(call.call_id)
+            elif nameless:
+                nameless -= 1
+            else:
+                calls.append(call)
     return tuple(calls)
 
 

@@ -25,6 +25,9 @@ from langchain_ctxguard.core.roles import (
 )
 from langchain_ctxguard.domain.version import Fault, FaultKind
 
+RENAMED = "ctxguard_call_ids"
+"""Mark of a message whose call ids we had to change: shown id -> given id (`None`: it had none)."""
+
 MISSING_RESULT = "[No result of this call is on record; it may or may not have run.]"
 
 UnitKind = Literal["request", "note", "tools", "reply"]
@@ -305,7 +308,8 @@ def _with_call_ids(message: AIMessage, shown: dict[str, str], made: list[str]) -
             elif new := rename(block_call_id(block)):
                 blocks.append({**block, ("call_id" if block.get("call_id") else "id"): new})
         content = blocks
-    extras = dict(message.additional_kwargs)
+    given_ids = {new: None if given in made else given for given, new in shown.items() if given in made or given != new}
+    extras = {**message.additional_kwargs, **({RENAMED: given_ids} if given_ids else {})}
     if isinstance(extras.get("tool_calls"), list):
         rename = renaming()
         extras["tool_calls"] = [{**call, "id": new} for call in extras["tool_calls"] if isinstance(call, dict) and (new := rename(call.get("id")))]
@@ -315,15 +319,55 @@ def _with_call_ids(message: AIMessage, shown: dict[str, str], made: list[str]) -
 
 def _renamed_result(message: BaseMessage, exchange: _Exchange) -> BaseMessage:
     if isinstance(message, ToolMessage):
-        shown = exchange.waiting.get(message.tool_call_id, message.tool_call_id)
-        return message if shown == message.tool_call_id else message.model_copy(update={"tool_call_id": shown})
+        given = message.tool_call_id
+        shown = exchange.waiting.get(given, given)
+        if shown == given:
+            return message
+        return message.model_copy(update={"tool_call_id": shown, "additional_kwargs": {**message.additional_kwargs, RENAMED: {shown: given}}})
     blocks = [
         {**block, "tool_use_id": exchange.waiting.get(block["tool_use_id"], block["tool_use_id"])}
         if isinstance(block, dict) and block.get("type") == "tool_result"
         else block
         for block in message.content
     ]
-    return message if blocks == message.content else message.model_copy(update={"content": blocks})
+    if blocks == message.content:
+        return message
+    given_ids = {shown: given for given, shown in exchange.waiting.items() if shown != given}
+    return message.model_copy(update={"content": blocks, "additional_kwargs": {**message.additional_kwargs, RENAMED: given_ids}})
+
+
+def as_given(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return `messages` without the traces of an earlier repair, so that a view given back is read as the list it was made from.
+
+    A result we made up goes, because the real one may have come since; changed call ids are changed back.
+    """
+    return [_with_given_ids(message) for message in messages if not is_synthetic(message)]
+
+
+def _with_given_ids(message: BaseMessage) -> BaseMessage:
+    given_ids = message.additional_kwargs.get(RENAMED) if message.additional_kwargs else None
+    if not isinstance(given_ids, dict):
+        return message
+    extras = {key: value for key, value in message.additional_kwargs.items() if key != RENAMED}
+    if isinstance(message, ToolMessage):
+        given = given_ids.get(message.tool_call_id)
+        return message.model_copy(update={"additional_kwargs": extras, "tool_call_id": given or message.tool_call_id})
+
+    def back(calls: Sequence[Any], *keys: str) -> list[Any]:
+        return [{**call, key: given_ids[call[key]]} if isinstance(call, dict) and (key := _key_in(call, keys, given_ids)) else call for call in calls]
+
+    update: dict[str, Any] = {"additional_kwargs": extras}
+    if not isinstance(message.content, str):
+        update["content"] = back(message.content, "call_id", "id", "tool_use_id")
+    if isinstance(message, AIMessage):
+        update |= {"tool_calls": back(message.tool_calls, "id"), "invalid_tool_calls": back(message.invalid_tool_calls, "id")}
+        if isinstance(extras.get("tool_calls"), list):
+            extras["tool_calls"] = back(extras["tool_calls"], "id")
+    return message.model_copy(update=update)
+
+
+def _key_in(call: dict[str, Any], keys: Sequence[str], given_ids: dict[str, Any]) -> str | None:
+    return next((key for key in keys if isinstance(call.get(key), str) and call[key] in given_ids), None)
 
 
 def _made_up_result(call_id: str) -> ToolMessage:

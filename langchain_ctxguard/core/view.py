@@ -12,6 +12,7 @@ from langchain_ctxguard.core.compile import parted
 from langchain_ctxguard.core.identity import find_cut, is_known_as
 from langchain_ctxguard.core.render import render_rules, rules_fingerprint
 from langchain_ctxguard.core.roles import is_foreign_summary, text_of
+from langchain_ctxguard.core.units import as_given
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.value import digest_of
@@ -73,6 +74,7 @@ def situation_in(
 ) -> Found:
     """Return the situation of a list that is either the original or a view of `head` with new messages behind it."""
     body = head.body
+    messages = as_given(messages)
     known = frozenset(body.rendered if body is not None else ()) | {_digest(render_rules(rules))}
     if body is None or not any(_is_rendered(message, known) for message in messages):
         return _without_pins(messages, head, known, rules=rules, trust_system_messages=trust_system_messages)

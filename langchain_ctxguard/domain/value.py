@@ -21,7 +21,11 @@ def canonical_json(data: Any) -> str:
     >>> canonical_json({"b": 1, "a": "ä"})
     '{"a":"ä","b":1}'
     """
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    try:
+        return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    except (TypeError, ValueError):
+        # Keys of mixed types, or data that holds itself: no JSON, but still the same text for the same data.
+        return repr(data)
 
 
 def digest_of(text: str) -> str:

@@ -8,6 +8,7 @@ import uuid
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, assert_never
 
@@ -18,7 +19,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.types import Command, TracePolicy
 
 from langchain_ctxguard.compact import config_of, rules_of
-from langchain_ctxguard.core.compaction import Compacted, Plan, compaction_flow
+from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary, last_request
@@ -30,7 +31,7 @@ from langchain_ctxguard.domain.version import ContextEvent, Outcome
 from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
 from langchain_ctxguard.errors import ContextBudgetError
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
-from langchain_ctxguard.graph.reading import Bounded, Call, Reader, Reading
+from langchain_ctxguard.graph.reading import Bounded, Call, Reader, Reading, content_digest
 from langchain_ctxguard.graph.state import CHANNEL, GuardedAgentState
 from langchain_ctxguard.graph.thread import run_of, thread_of
 from langchain_ctxguard.ports import Hook, Summarizer, TokenCounter
@@ -58,6 +59,8 @@ class _Drive:
 
     flow: Generator[Effect, Answer, Compacted]
     summarizer: Summarizer | None
+    is_repeat: bool = False
+    """The result was made before, for a model call that failed since."""
 
 
 Step = _Ask | _Drive
@@ -72,7 +75,7 @@ class _Attempt:
     pace: Pace
     limit: int | None
     keep: ContextSize | None = None
-    goal: int | None = None
+    """`None`: as the settings say."""
 
 
 def _counts(value: Any) -> dict[str, Any]:
@@ -167,44 +170,46 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             RetentionError: rules are missing from a view and `on_violation` is "stop".
         """
         steps = self._steps(request)
-        step = next(steps)
+        advance: Callable[[], Step] = partial(next, steps)
         while True:
+            try:
+                step = advance()
+            except StopIteration as end:
+                return end.value
             try:
                 match step:
                     case _Ask():
-                        try:
-                            response = handler(step.request)
-                        except ContextOverflowError as overflow:
-                            step = steps.throw(overflow)
-                        else:
-                            step = steps.send(response)
+                        answer: Any = handler(step.request)
                     case _Drive():
-                        step = steps.send(self._engine.run(step.flow, summarizer=step.summarizer))
+                        answer = self._engine.run(step.flow, summarizer=step.summarizer)
                     case _:
                         assert_never(step)
-            except StopIteration as end:
-                return end.value
+            except (ContextOverflowError, ContextBudgetError) as error:
+                advance = partial(steps.throw, error)
+            else:
+                advance = partial(steps.send, answer)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]) -> Any:
         """Do as `wrap_model_call` does, without blocking the event loop on a summarizer."""
         steps = self._steps(request)
-        step = next(steps)
+        advance: Callable[[], Step] = partial(next, steps)
         while True:
+            try:
+                step = advance()
+            except StopIteration as end:
+                return end.value
             try:
                 match step:
                     case _Ask():
-                        try:
-                            response = await handler(step.request)
-                        except ContextOverflowError as overflow:
-                            step = steps.throw(overflow)
-                        else:
-                            step = steps.send(response)
+                        answer: Any = await handler(step.request)
                     case _Drive():
-                        step = steps.send(await self._engine.arun(step.flow, summarizer=step.summarizer))
+                        answer = await self._engine.arun(step.flow, summarizer=step.summarizer)
                     case _:
                         assert_never(step)
-            except StopIteration as end:
-                return end.value
+            except (ContextOverflowError, ContextBudgetError) as error:
+                advance = partial(steps.throw, error)
+            else:
+                advance = partial(steps.send, answer)
 
     def compaction_steps(
         self,
@@ -223,12 +228,13 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         """
         call = Call(messages, raw_head, system=system, tools=tools, thread=thread)
         reading = self._reader.read(call, self._rules)
+        self._notice_fault(call, reading)
         attempt, reading = self._due(call, reading, model, run)
         if attempt is None:
             return None
         drive = self._drive(attempt, model)
         result = yield drive.flow, drive.summarizer
-        return self._settled(attempt, reading, result, run)
+        return self._settled(attempt, reading, result, run, is_repeat=drive.is_repeat)
 
     @property
     def engine(self) -> Engine:
@@ -245,13 +251,15 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             thread=thread_of(runtime),
         )
         reading = self._reader.read(call, self._rules)
-        self._notice(request, call, reading)
+        self._notice_fault(call, reading)
+        self._notice_compactor(request)
         attempt, reading = self._due(call, reading, request.model, run_of(runtime))
         head: ContextHead | None = None
-        sent = request if reading.is_untouched else request.override(system_message=reading.system, messages=list(reading.messages))
+        sent = _showing(request, reading)
         if attempt is not None:
-            result: Compacted = yield self._drive(attempt, request.model)
-            head = self._settled(attempt, reading, result, run_of(runtime))
+            drive = self._drive(attempt, request.model)
+            result: Compacted = yield drive
+            head = self._settled(attempt, reading, result, run_of(runtime), is_repeat=drive.is_repeat)
             sent = request.override(system_message=result.view.system, messages=result.view.messages)
         try:
             response = yield _Ask(sent)
@@ -273,18 +281,20 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         if head is not None:
             call = Call(call.messages, head.to_dict(), system=call.system, tools=call.tools, thread=call.thread)
         reading = self._reader.read(call, self._rules)
-        goal = max(1, int(reading.tokens * _OVERFLOW))
+        # In our own count, which is what a compaction goes by: the provider's may be far from it, or we would not be here.
+        goal = max(1, int(reading.own * _OVERFLOW))
         window, _ = self._windows.of(request.model)
         keep: Any = smaller_keep(self._settings) if has_compacted else None
-        attempt = _Attempt(call, "overflow", Pace(window=window, goal=goal), limit=goal, keep=keep, goal=goal)
+        attempt = _Attempt(call, "overflow", Pace(window=window, goal=goal), limit=goal, keep=keep)
+        drive = self._drive(attempt, request.model)
         try:
-            result: Compacted = yield self._drive(attempt, request.model)
+            result: Compacted = yield drive
         except ContextBudgetError as error:
             raise error from overflow
-        if not result.is_new:
+        head = self._settled(attempt, reading, result, run, is_repeat=drive.is_repeat)
+        if head is None or not result.is_new:
             raise overflow
-        self._memory.count_run(run, call)
-        return result.head, request.override(system_message=result.view.system, messages=result.view.messages)
+        return head, request.override(system_message=result.view.system, messages=result.view.messages)
 
     def _due(self, call: Call, reading: Reading, model: Any, run: str | None) -> tuple[_Attempt | None, Reading]:
         """Return the attempt that is due for a reading, and the reading it rests on."""
@@ -304,20 +314,20 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             if is_full and settings.on_full == "stop":
                 raise _full(reading.tokens, window, "`trigger` is None: nothing is compacted")
             return None, reading
-        if not is_full and (reading.tokens < (reading.head.cool_down or 0) or reading.tokens < self._memory.resting_until(call)):
+        if not is_full and reading.tokens < max(reading.head.cool_down or 0, self._memory.resting_until(call, reading.head)):
             return None, reading
         if self._memory.runs_of(run, call) >= settings.max_compactions:
             if is_full:
                 raise _full(reading.tokens, window, f"this run has made its {settings.max_compactions} compactions (`max_compactions`)")
             return None, reading
-        pace = pace_of(settings, window)
-        return _Attempt(call, why or "full", pace, limit=window if is_known else None), reading
+        pace = pace_of(settings, window).scaled(reading.own / max(reading.tokens, 1))
+        return _Attempt(call, why or "full", pace, limit=pace.window if is_known else None), reading
 
     def _drive(self, attempt: _Attempt, model: Any) -> _Drive:
         situation = self._reader.situation(attempt.call, self._rules).situation
         waiting = self._memory.waiting(attempt.call, situation.head, attempt.why)
         if waiting is not None:
-            return _Drive(_again(waiting), None)
+            return _Drive(_again(waiting), None, is_repeat=True)
         summarizer = self._summarizer or (summarizer_of(model) if model is not None else None)
         settings = self._settings
         plan = Plan(
@@ -325,9 +335,9 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             trigger=attempt.why,
             keep=attempt.keep or settings.keep,
             window=attempt.pace.window,
-            goal=attempt.goal or attempt.pace.goal,
+            goal=attempt.pace.goal,
             limit=attempt.limit,
-            min_kept=0.0 if attempt.keep is not None else MIN_KEPT if settings.min_kept is None else settings.min_kept,
+            min_kept=self._min_kept(attempt),
             tool_tokens=self._reader.tools_tokens(attempt.call.tools),
             nonce=uuid.uuid4().hex,
             strategy=(summarizer or self._engine.summarizer).name,
@@ -335,18 +345,30 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         )
         return _Drive(compaction_flow(situation, plan, self._count), summarizer)
 
-    def _settled(self, attempt: _Attempt, reading: Reading, result: Compacted, run: str | None) -> ContextHead | None:
-        """Take notice of an attempt; return the head to store, `None` where it stays."""
-        if result.is_new:
-            self._memory.keep_waiting(attempt.call, reading.head, attempt.why, result)
-            self._memory.count_run(run, attempt.call)
-            return result.head
-        if result.record.outcome is Outcome.SKIPPED:
-            self._memory.rest(attempt.call, int(reading.tokens * _REST))
-            return None
-        return result.head
+    def _min_kept(self, attempt: _Attempt) -> float:
+        """Return the share of the tokens to keep raw beyond `keep`: none where room must be made, or where it is messages that are too many."""
+        if attempt.keep is not None:
+            return 0.0
+        if self._settings.min_kept is not None:
+            return self._settings.min_kept
+        return 0.0 if "messages" in attempt.why.split("+") else MIN_KEPT
 
-    def _notice(self, request: ModelRequest[Any], call: Call, reading: Reading) -> None:
+    def _settled(self, attempt: _Attempt, reading: Reading, result: Compacted, run: str | None, *, is_repeat: bool) -> ContextHead | None:
+        """Take notice of an attempt; return the head to store, `None` where it stays."""
+        if result.record.outcome is Outcome.SKIPPED:
+            self._memory.rest(attempt.call, reading.head, int(reading.tokens * _REST))
+            return None
+        if not is_repeat:
+            self._memory.keep_waiting(attempt.call, reading.head, attempt.why, result)
+            if result.is_new:
+                self._memory.count_run(run, attempt.call)
+        # What the trigger measures may differ from our own count, so the cool-down is said in its terms.
+        after = int(result.record.tokens_after * reading.tokens / max(reading.own, 1))
+        if result.is_new and triggered(self._settings, tokens=after, messages=len(result.view.messages), window=attempt.pace.window) is None:
+            return result.head
+        return result.head.model_copy(update={"cool_down": int(after * COOL_DOWN)})
+
+    def _notice_fault(self, call: Call, reading: Reading) -> None:
         if reading.fault is not None and self._memory.is_first(("head", call.thread, reading.fault, reading.head.version)):
             self._engine.record(
                 ContextEvent(
@@ -355,6 +377,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                     version=reading.head.version,
                 )
             )
+
+    def _notice_compactor(self, request: ModelRequest[Any]) -> None:
         if _has_second_compactor(request) and self._memory.is_first("second_compactor"):
             detail = "Another middleware compacts this conversation too; its summary counts as untrusted text."
             self._engine.record(ContextEvent(kind="second_compactor", detail=detail))
@@ -363,6 +387,15 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                 UserWarning,
                 stacklevel=2,
             )
+
+
+def _showing(request: ModelRequest[Any], reading: Reading) -> ModelRequest[Any]:
+    """Return the request for the view in force; what is as it was is handed on, so an idle call copies no long list."""
+    if reading.is_untouched:
+        return request
+    if reading.messages is request.messages:
+        return request.override(system_message=reading.system)
+    return request.override(system_message=reading.system, messages=list(reading.messages))
 
 
 def _has_second_compactor(request: ModelRequest[Any]) -> bool:
@@ -416,11 +449,11 @@ class _Memory:
         with self._lock:
             self._runs.put(_run_key(run, call), self.runs_of(run, call) + 1)
 
-    def rest(self, call: Call, tokens: int) -> None:
-        self._resting.put(call.thread, tokens)
+    def rest(self, call: Call, head: ContextHead, tokens: int) -> None:
+        self._resting.put(_rest_key(call, head), tokens)
 
-    def resting_until(self, call: Call) -> int:
-        return self._resting.get(call.thread) or 0
+    def resting_until(self, call: Call, head: ContextHead) -> int:
+        return self._resting.get(_rest_key(call, head)) or 0
 
     def keep_waiting(self, call: Call, head: ContextHead, why: str, result: Compacted) -> None:
         self._waiting.put(call.thread, (_signature(call, head, why), result))
@@ -428,6 +461,11 @@ class _Memory:
     def waiting(self, call: Call, head: ContextHead, why: str) -> Compacted | None:
         found = self._waiting.get(call.thread)
         return found[1] if found is not None and found[0] == _signature(call, head, why) else None
+
+
+def _rest_key(call: Call, head: ContextHead) -> Any:
+    first = call.messages[0] if call.messages else None
+    return call.thread, head.version, None if first is None else first.id or id(first)
 
 
 def _run_key(run: str | None, call: Call) -> Any:
@@ -439,6 +477,5 @@ def _run_key(run: str | None, call: Call) -> Any:
 
 
 def _signature(call: Call, head: ContextHead, why: str) -> Any:
-    first, last = (call.messages[0], call.messages[-1]) if call.messages else (None, None)
-    ids = tuple(None if message is None else message.id or id(message) for message in (first, last))
-    return head.version, head.cut, len(call.messages), ids, why
+    """Return what a compaction rests on: the head, the reason, and every message with all it says, since any may be edited meanwhile."""
+    return head.version, head.cut, why, content_digest(call.messages)

@@ -20,6 +20,10 @@ class Pace:
     goal: int
     """A view of this many tokens or more is to be compacted, if the trigger speaks of tokens at all."""
 
+    def scaled(self, factor: float) -> Pace:
+        """Return the sizes in another count: a compaction goes by our own, the trigger by the provider's where it reports."""
+        return self if factor == 1 else Pace(window=max(1, int(self.window * factor)), goal=max(1, int(self.goal * factor)))
+
 
 def pace_of(settings: CompactionSettings, window: int) -> Pace:
     """Return the sizes that follow from the settings for a window."""

@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Generic, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
@@ -75,6 +76,9 @@ class Call:
 class _Tally:
     """What was counted of one thread under one head."""
 
+    given: ContextHead | HeadFault | None
+    """The head as the state had it."""
+
     head: ContextHead
     fault: str | None
     front: list[SystemMessage]
@@ -82,6 +86,9 @@ class _Tally:
     """Index after the first request: before it, system messages are the application's."""
 
     front_rest: list[BaseMessage]
+    carried: tuple[int, BaseMessage] | None
+    """The current request and its index, where it lies before the cut."""
+
     cut: int | None
     """Index of the first message after the cut; `None` before the first version."""
 
@@ -96,6 +103,9 @@ class _Tally:
     counted: int = 0
     first: BaseMessage | None = None
     last: BaseMessage | None = None
+    chain: int = 0
+    """What the counted messages look like from outside, one after the other."""
+
     tokens: int = 0
     """Tokens of the counted messages after the cut."""
 
@@ -121,6 +131,9 @@ class Reading:
     system: SystemMessage | None
     messages: Sequence[BaseMessage]
     tokens: int
+    own: int
+    """Our own count of the same view: where a provider reports, `tokens` is nearer to what it counts."""
+
     is_untouched: bool
     """The messages are the very list of the call and the system message its own: nothing to override."""
 
@@ -194,27 +207,37 @@ class Reader:
     def read(self, call: Call, rules: tuple[Constraint, ...]) -> Reading:
         """Return the view in force."""
         head = self.head(call.raw_head)
-        key = (call.thread, head.version if isinstance(head, ContextHead) else -1)
+        key = _key(call, head)
         tally = self._tallies.get(key)
         system, fixed = self._system(call.system, [] if tally is None else tally.front, rules)
         fixed += self.tools_tokens(call.tools)
-        if tally is None or not _still_holds(tally, head, call.messages):
-            tally = self._begun(call, fixed=fixed)
-            self._tallies.put(key, tally)
-            if tally.front:
-                system, fixed = self._system(call.system, tally.front, rules)
-                fixed += self.tools_tokens(call.tools)
-        with tally.lock:
-            self._feed(tally, call.messages)
-            tally.fixed = fixed
-            is_plain = tally.is_plain and tally.scan.is_clean
-            own = tally.tokens + tally.rendered_tokens
-            reported, is_assumed = tally.reported, tally.is_assumed
+        if tally is not None:
+            with tally.lock:
+                # Within the lock: a call that shares the thread may have moved the tally on to messages this call does not have.
+                if _still_holds(tally, head, call.messages):
+                    return self._reading(tally, head, call, rules, system, fixed)
+        tally = self._begun(call, fixed=fixed)
+        if tally.front:
+            system, fixed = self._system(call.system, tally.front, rules)
+            fixed += self.tools_tokens(call.tools)
+        reading = self._reading(tally, head, call, rules, system, fixed)
+        self._tallies.put(key, tally)
+        return reading
+
+    def _reading(
+        self, tally: _Tally, head: ContextHead | HeadFault | None, call: Call, rules: tuple[Constraint, ...], system: SystemMessage | None, fixed: int
+    ) -> Reading:
+        self._feed(tally, call.messages)
+        tally.fixed = fixed
+        own = tally.tokens + tally.rendered_tokens
         # The provider counted the view it reports on as a whole; only what came since is ours to count.
-        tokens = own + fixed if reported is None else reported[0] + own - reported[1]
-        if not is_plain:
+        tokens = own + fixed if tally.reported is None else tally.reported[0] + own - tally.reported[1]
+        current = tally.head
+        if isinstance(head, ContextHead) and tally.fault is None and head.cool_down != current.cool_down:
+            current = current.model_copy(update={"cool_down": head.cool_down})
+        if not (tally.is_plain and tally.scan.is_clean):
             view = self.situation(call, rules).situation.view()
-            return Reading(tally.head, tally.fault, view.system, view.messages, tokens, is_untouched=False)
+            return Reading(current, tally.fault, view.system, view.messages, tokens, own + fixed, is_untouched=False)
         messages: Sequence[BaseMessage]
         if tally.cut is None:
             messages = call.messages if not tally.front else [*tally.front_rest, *call.messages[tally.front_end :]]
@@ -222,15 +245,13 @@ class Reader:
             kept = call.messages[tally.cut :]
             messages = [*tally.before, *(shortened(kept, tally.elided) if tally.elided else kept)]
         is_untouched = messages is call.messages and system is call.system
-        return Reading(tally.head, tally.fault, system, messages, tokens, is_untouched=is_untouched, is_assumed=is_assumed)
+        return Reading(current, tally.fault, system, messages, tokens, own + fixed, is_untouched=is_untouched, is_assumed=tally.is_assumed)
 
     def recount(self, call: Call) -> None:
         """Count every message of a thread anew, whatever a provider reported."""
-        head = self.head(call.raw_head)
         tally = self._begun(call, fixed=None)
-        with tally.lock:
-            self._feed(tally, call.messages)
-        self._tallies.put((call.thread, head.version if isinstance(head, ContextHead) else -1), tally)
+        self._feed(tally, call.messages)
+        self._tallies.put(_key(call, tally.given), tally)
 
     def _begun(self, call: Call, *, fixed: int | None) -> _Tally:
         """Return a fresh tally. With `fixed` (tokens of system and tools) it may rest on what a provider reported."""
@@ -242,12 +263,15 @@ class Reader:
         cut = None if body is None else len(call.messages) - len(situation.tail)
         before = [] if body is None else rendered(body, version=situation.head.version)
         before += [] if situation.request is None else [situation.request]
+        carried = None if situation.request is None else (_index_of(call.messages, situation.request), situation.request)
         tally = _Tally(
+            given=self.head(call.raw_head),
             head=situation.head,
             fault=found.head_fault,
             front=front,
             front_end=front_end,
             front_rest=[message for message in call.messages[:front_end] if not any(message is lifted for lifted in front)],
+            carried=carried,
             cut=cut,
             before=before,
             elided={} if body is None else body.elided,
@@ -269,8 +293,10 @@ class Reader:
         least, most = _PLAUSIBLE_PER_CHARACTER
         if not fixed + least * characters <= reported <= fixed + tally.rendered_tokens + most * characters:
             return
+        tally.first = messages[start]
         for message in messages[start:index]:
             tally.scan.feed(message)
+            tally.chain = hash((tally.chain, _outside(message)))
         tally.counted, tally.is_assumed = index, True
         tally.reported = (reported, tally.rendered_tokens)
 
@@ -281,6 +307,7 @@ class Reader:
         is_fresh = tally.counted == 0
         for index in range(max(start, tally.counted), len(messages)):
             message = messages[index]
+            tally.chain = hash((tally.chain, _outside(message)))
             if index < tally.front_end and any(message is lifted for lifted in tally.front):
                 continue
             if not is_fresh:
@@ -323,19 +350,68 @@ def _learn(tally: _Tally, message: BaseMessage) -> None:
         tally.reported = (reported, own)
 
 
+def _key(call: Call, head: ContextHead | HeadFault | None) -> Hashable:
+    return call.thread, head.version if isinstance(head, ContextHead) else -1
+
+
 def _still_holds(tally: _Tally, head: ContextHead | HeadFault | None, messages: Sequence[BaseMessage]) -> bool:
-    """Confirm a tally by the head, and by position and identity of the first and the last message counted."""
-    if isinstance(head, str):
-        if tally.fault != head:
-            return False
-    elif tally.fault is None and isinstance(head, ContextHead) and head.body != tally.head.body:
+    """Confirm a tally by the head, by what the view shows from before the cut, and by position and identity of the first and last message counted."""
+    if not _is_same_version(tally.given, head):
         return False
     if tally.counted == 0 or tally.counted > len(messages):
         return tally.counted == 0 and not messages
     start = tally.cut or 0
     if tally.first is not None and not (start < len(messages) and _same(messages[start], tally.first)):
         return False
-    return tally.last is None or _same(messages[tally.counted - 1], tally.last)
+    if tally.carried is not None and messages[tally.carried[0]] != tally.carried[1]:
+        return False
+    if tally.front and [message for message in messages[: tally.front_end] if message.type == "system"] != tally.front:
+        return False
+    if tally.last is None:
+        return True
+    last = messages[tally.counted - 1]
+    if last is tally.last:
+        return True
+    # Another object: the messages were loaded anew, and any of them may have been replaced under its id since.
+    return _same(last, tally.last) and _chain_of(messages[start : tally.counted]) == tally.chain
+
+
+def _is_same_version(given: ContextHead | HeadFault | None, head: ContextHead | HeadFault | None) -> bool:
+    if isinstance(given, ContextHead) and isinstance(head, ContextHead):
+        return given is head or (given.version == head.version and given.cut == head.cut and given.body == head.body)
+    return given == head
+
+
+def _outside(message: BaseMessage) -> tuple[Any, ...]:
+    """Return what can be seen of a message without reading it: enough to notice that another stands in its place."""
+    size = len(message.content)
+    if isinstance(message, AIMessage):
+        return message.id, size, *[call["id"] for call in message.tool_calls], *[call["id"] for call in message.invalid_tool_calls]
+    return message.id, message.type, size, getattr(message, "tool_call_id", None)
+
+
+def _chain_of(messages: Sequence[BaseMessage]) -> int:
+    chain = 0
+    for message in messages:
+        chain = hash((chain, _outside(message)))
+    return chain
+
+
+def content_digest(messages: Sequence[BaseMessage]) -> str:
+    """Return a digest of everything messages say, ids included: equal for what was stored and loaded, another one after any edit."""
+    digest = sha256()
+    for message in messages:
+        said = (
+            message.id,
+            message.type,
+            message.name,
+            message.content,
+            getattr(message, "tool_calls", None),
+            getattr(message, "tool_call_id", None),
+            message.additional_kwargs,
+        )
+        digest.update(repr(said).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _same(message: BaseMessage, known: BaseMessage) -> bool:

@@ -136,15 +136,15 @@ def demanding(min_gain: float) -> GuardConfig:
 @pytest.mark.field("C126")
 def test_a_compaction_that_gains_too_little_is_refused_and_not_tried_again_at_once() -> None:
     """Rejected: the previous context stays, and in an agent nobody is asked again before it grew by a fifth."""
-    messages = chatter(30)
+    messages = chatter(90)
     spy = SpySummarizer(quoting)
-    guard = ContextGuard(demanding(0.9), trigger=("tokens", 1_500), keep=("messages", 1), summarizer=spy, token_counter=count_characters)
-    model = reading(10, "peek")
+    guard = ContextGuard(demanding(0.9), trigger=("tokens", 4_000), keep=("messages", 1), summarizer=spy, token_counter=count_characters)
+    model = reading(24, "peek")
 
     create_agent(model, [peek], middleware=[guard]).invoke({"messages": messages})
 
     sizes = [count_characters(request.evicted) for request in spy.requests]
-    assert len(model.seen) == 11
+    assert 25 == len(model.seen)
     assert 1 < len(sizes) <= 5
     assert all(later > earlier * 1.15 for earlier, later in zip(sizes, sizes[1:], strict=False))
     assert all(len(sent) == len(messages) + 2 * number for number, sent in enumerate(model.seen))

@@ -261,8 +261,8 @@ def test_trigger_grammar(trigger: Any, compacts: bool) -> None:  # noqa: FBT001
         (("turns", 4), "h5"),
         (("messages", 3), "h7"),
         (("messages", 4), "a6"),
-        (("tokens", 250), "h6"),
-        (("fraction", 0.25), "h6"),
+        (("tokens", 249), "h6"),
+        (("fraction", 0.249), "h6"),
     ],
 )
 def test_keep_grammar(keep: Any, first_kept: str) -> None:
