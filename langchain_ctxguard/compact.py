@@ -48,10 +48,10 @@ class Compaction:
 
         Lists given as messages, pairs or strings come back in OpenAI's chat form.
         """
-        dicts = []
+        dicts: list[dict[str, Any]] = []
         for message in self.messages:
             original = self._originals.get(id(message))
-            dicts.append(dict(original) if isinstance(original, dict) else write_like(message, self._example))
+            dicts += [dict(original)] if isinstance(original, dict) else write_like(message, self._example)
         return dicts
 
 

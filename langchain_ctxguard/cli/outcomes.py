@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from langchain_ctxguard.cli.openai_form import openai_form
+from langchain_ctxguard.core.dialect import write_openai
 from langchain_ctxguard.domain.version import Outcome
 from langchain_ctxguard.errors import CompactionError, ContextBudgetError
 
@@ -78,7 +78,7 @@ def _as_data(result: RunResult) -> dict[str, Any]:
     if result.compaction is not None:
         compaction = result.compaction
         return {
-            "messages": openai_form(compaction.messages),
+            "messages": write_openai(compaction.messages),
             "outcome": compaction.outcome.value,
             "tokens_before": compaction.tokens_before,
             "tokens_after": compaction.tokens_after,
@@ -88,7 +88,7 @@ def _as_data(result: RunResult) -> dict[str, Any]:
     if isinstance(result.error, ContextBudgetError):
         error |= {"needed": result.error.needed, "budget": result.error.budget}
     return {
-        "messages": openai_form(result.run.messages),
+        "messages": write_openai(result.run.messages),
         "outcome": result.outcome.value,
         "tokens_before": None,
         "tokens_after": None,

@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, convert_to_messages, convert_to_openai_messages
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, convert_to_messages, convert_to_openai_messages
 
+from langchain_ctxguard.core.roles import results_of
 from langchain_ctxguard.errors import ConfigurationError
 
 
@@ -77,28 +78,44 @@ def _is_json_object(arguments: Any) -> bool:
         return False
 
 
-def write_openai(message: BaseMessage) -> dict[str, Any]:
-    """Return a message in OpenAI's chat form; names and reasoning text that the stock conversion leaves out are kept."""
-    written = convert_to_openai_messages([message])[0]
-    data: dict[str, Any] = dict(written)
+def write_openai(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+    """Return messages in OpenAI's chat form, ready to be sent; no call is lost, even one whose arguments are broken.
+
+    Results inside a human message (Anthropic's form) are messages of their own in this one.
+    """
+    return [form for message in messages for form in _forms(message)]
+
+
+def write_like(message: BaseMessage, example: Any) -> list[dict[str, Any]]:
+    """Return a message as dicts of the dialect of `example`: LangChain's `type` dicts or OpenAI's `role` dicts."""
+    if isinstance(example, dict) and "role" not in example and "type" in example:
+        return [{key: value for key, value in message.model_dump(mode="json").items() if value not in (None, {}, [])} | {"content": message.content}]
+    return _forms(message)
+
+
+def _forms(message: BaseMessage) -> list[dict[str, Any]]:
+    try:
+        if isinstance(message, HumanMessage) and results_of(message):
+            several: list[dict[str, Any]] = convert_to_openai_messages([message])
+            return several
+        return [_form(message)]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        # Content blocks of no known dialect stay as they are.
+        return [{**_form(message.model_copy(update={"content": ""})), "content": message.content}]
+
+
+def _form(message: BaseMessage) -> dict[str, Any]:
+    """Return one message as one dict; names and reasoning text that the stock conversion leaves out are kept."""
+    data: dict[str, Any] = dict(convert_to_openai_messages([message])[0])
     if message.name and "name" not in data:
         data["name"] = message.name
     if isinstance(message, AIMessage) and message.invalid_tool_calls:
-        data["tool_calls"] = [
-            *data.get("tool_calls", []),
-            *(
-                {"type": "function", "id": call.get("id"), "function": {"name": call.get("name") or "", "arguments": call.get("args") or ""}}
-                for call in message.invalid_tool_calls
-            ),
+        broken = [
+            {"type": "function", "id": call.get("id"), "function": {"name": call.get("name") or "", "arguments": call.get("args") or ""}}
+            for call in message.invalid_tool_calls
         ]
+        data["tool_calls"] = [*data.get("tool_calls", []), *broken]
     reasoning = message.additional_kwargs.get("reasoning_content")
     if reasoning is not None and "reasoning_content" not in data:
         data["reasoning_content"] = reasoning
     return data
-
-
-def write_like(message: BaseMessage, example: Any) -> dict[str, Any]:
-    """Return a message as a dict of the dialect of `example`: LangChain's `type` dicts or OpenAI's `role` dicts."""
-    if isinstance(example, dict) and "role" not in example and "type" in example:
-        return {key: value for key, value in message.model_dump(mode="json").items() if value not in (None, {}, [])} | {"content": message.content}
-    return write_openai(message)
