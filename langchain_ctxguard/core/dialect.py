@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, convert_to_messages, convert_to_openai_messages
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, convert_to_messages, convert_to_openai_messages
 
 from langchain_ctxguard.core.roles import results_of
 from langchain_ctxguard.errors import ConfigurationError
@@ -104,9 +104,16 @@ def _forms(message: BaseMessage) -> list[dict[str, Any]]:
         return [{**_form(message.model_copy(update={"content": ""})), "content": message.content}]
 
 
+def _block_text(block: Any) -> str:
+    return block if isinstance(block, str) else str(block.get("text", ""))
+
+
 def _form(message: BaseMessage) -> dict[str, Any]:
     """Return one message as one dict; names and reasoning text that the stock conversion leaves out are kept."""
     data: dict[str, Any] = dict(convert_to_openai_messages([message])[0])
+    if isinstance(message, SystemMessage) and isinstance(data.get("content"), str):
+        # The stock conversion puts a line break between blocks; ours bring their own, and a view given back must read as it was.
+        data["content"] = "".join(_block_text(block) for block in message.content)
     if message.name and "name" not in data:
         data["name"] = message.name
     if isinstance(message, AIMessage) and message.invalid_tool_calls:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,11 +12,13 @@ from langchain_ctxguard.core.compaction import Situation
 from langchain_ctxguard.core.compile import parted
 from langchain_ctxguard.core.identity import find_cut, is_known_as
 from langchain_ctxguard.core.render import render_rules, rules_fingerprint
-from langchain_ctxguard.core.roles import is_foreign_summary, text_of
+from langchain_ctxguard.core.roles import RULES, is_foreign_summary, text_of
 from langchain_ctxguard.core.units import as_given
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.value import digest_of
+
+_PINS = re.compile(rf"\n\n<{RULES} .*?</{RULES}>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +159,21 @@ def _is_rendered(message: BaseMessage, known: frozenset[str]) -> bool:
 def _split_at_pins(message: SystemMessage, known: frozenset[str]) -> tuple[SystemMessage | None, list[SystemMessage], bool]:
     """Return what stood before the pins block, what stood after it, and whether it was there."""
     if isinstance(message.content, str):
-        return message, [], False
+        return _split_text_at_pins(message, message.content, known)
     for index, block in enumerate(message.content):
         text = block.get("text") if isinstance(block, dict) else block
         if isinstance(text, str) and _digest(text) in known:
             before, after = message.content[:index], message.content[index + 1 :]
             plain = message.model_copy(update={"content": before}) if before else None
             return plain, [message.model_copy(update={"content": [part]}) for part in after], True
+    return message, [], False
+
+
+def _split_text_at_pins(message: SystemMessage, text: str, known: frozenset[str]) -> tuple[SystemMessage | None, list[SystemMessage], bool]:
+    """Do the same where the blocks came back as one string, as dicts of OpenAI's form have it."""
+    for found in _PINS.finditer(text):
+        if _digest(found.group()) in known:
+            before, after = text[: found.start()], text[found.end() :]
+            plain = message.model_copy(update={"content": before}) if before else None
+            return plain, [message.model_copy(update={"content": after.removeprefix("\n\n")})] if after else [], True
     return message, [], False
