@@ -2,10 +2,13 @@
 
     ContextGuardError
     |- ConfigurationError           wired wrongly; raised while constructing, before any model call
+    |  `- ConstraintConflictError   two rules contradict and neither outranks the other
     |- CompactionError              a compaction that could not be carried out
     |  |- InvalidSummaryError       the summarizer's answer does not fit, after repair
     |  |- RetentionError            rules in force are missing and `on_violation="stop"`
     |  `- ContextBudgetError        pins and current request do not fit; names both numbers
+    |- StoreError                   a log that cannot do what was asked
+    |  `- LogConflictError          someone appended first
     `- TranscriptError              a transcript file that cannot be read; names file, line and reason
 
 A message says what happened, what state we are in now, and what to do. What a program needs is in the fields; nobody has to
@@ -21,6 +24,19 @@ class ContextGuardError(Exception):
 
 class ConfigurationError(ContextGuardError, ValueError):
     """Something is wired wrongly. Raised while constructing, before any model call."""
+
+
+class ConstraintConflictError(ConfigurationError):
+    """Two rules in force contradict each other and neither outranks the other.
+
+    `first` and `second` hold the ids.
+    """
+
+    def __init__(self, message: str, *, first: str, second: str) -> None:
+        """Keep the ids beside the sentence."""
+        super().__init__(message)
+        self.first = first
+        self.second = second
 
 
 class CompactionError(ContextGuardError):
@@ -62,6 +78,23 @@ class ContextBudgetError(CompactionError):
         super().__init__(message)
         self.needed = needed
         self.budget = budget
+
+
+class StoreError(ContextGuardError):
+    """A log or store cannot do what was asked."""
+
+
+class LogConflictError(StoreError):
+    """Someone appended first: what the writer saw is no longer the end of the stream.
+
+    `expected` is the entry the writer saw last, `found` the last one there is.
+    """
+
+    def __init__(self, stream: object, *, expected: int, found: int) -> None:
+        """Name the stream and both numbers."""
+        super().__init__(f"Someone appended to {stream} first: it ends at entry {found}, not {expected}. Nothing was written; read it again and retry.")
+        self.expected = expected
+        self.found = found
 
 
 class TranscriptError(ContextGuardError, ValueError):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.effects import SummaryRequest
+from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 
-__all__ = ["Hook", "Summarizer", "SummaryRequest", "TokenCounter"]
+__all__ = ["Clock", "Hook", "Log", "LogReader", "Summarizer", "SummaryRequest", "TokenCounter"]
+
+Clock = Callable[[], datetime]
+"""Says what time it is: an aware datetime."""
 
 
 class TokenCounter(Protocol):
@@ -24,6 +29,36 @@ class TokenCounter(Protocol):
 
     def __call__(self, messages: Sequence[BaseMessage], /) -> int:
         """Return the tokens of `messages` together."""
+
+
+class LogReader(Protocol):
+    """Reads append-only streams of entries."""
+
+    def read(self, stream: Stream, since: int = 0) -> list[Entry]:
+        """Return the entries of a stream after number `since`, oldest first."""
+
+    def heads(self, streams: Sequence[Stream]) -> list[int]:
+        """Return the number of the last entry of each stream, 0 for an empty one: one cheap question before every model call."""
+
+    def find(self, ref: str) -> list[Entry]:
+        """Return the entries that carry `ref`, oldest first."""
+
+
+class Log(LogReader, Protocol):
+    """Appends to streams. Nothing is ever changed or removed; "current" is a fold over what is there."""
+
+    def append(self, stream: Stream, bodies: Sequence[bytes], *, expected: int | None = None, refs: Sequence[str] = ()) -> list[Entry]:
+        """Append `bodies` as one and return their entries.
+
+        Args:
+            stream: Where.
+            bodies: JSON texts as bytes; kept as they are.
+            expected: Number of the last entry the writer saw; `None`: wherever the stream is.
+            refs: Names the entries can be found by.
+
+        Raises:
+            LogConflictError: somebody appended since `expected`.
+        """
 
 
 @runtime_checkable
