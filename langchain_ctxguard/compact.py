@@ -192,12 +192,16 @@ class _Job:
     def flow(self) -> Generator[Effect, Answer, Compacted]:
         """Return the flow, or the short one that leaves a list alone that fits its budget."""
         situation = self.found.situation
-        if not situation.tail and situation.head.body is None:
-            return _as_it_is(situation, self.plan, self.count, "There is nothing to compact.")
-        if self.plan.limit is not None:
-            tokens = self.count(situation.view().all)
-            if tokens <= self.plan.limit:
-                return _as_it_is(situation, self.plan, self.count, f"The list holds {tokens} tokens and the budget is {self.plan.limit}.")
+        is_empty = not situation.tail and situation.head.body is None
+        if self.plan.limit is None or (is_empty and not situation.system):
+            return _as_it_is(situation, self.plan, self.count, "There is nothing to compact.") if is_empty else self._compaction()
+        tokens = self.count(situation.view().all)
+        if tokens <= self.plan.limit:
+            return _as_it_is(situation, self.plan, self.count, f"The list holds {tokens} tokens and the budget is {self.plan.limit}.")
+        return self._compaction()
+
+    def _compaction(self) -> Generator[Effect, Answer, Compacted]:
+        situation = self.found.situation
         return compaction_flow(situation, self.plan, self.count)
 
     def done(self, result: Compacted) -> Compaction:

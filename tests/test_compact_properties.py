@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from typing import Any
 
 import pytest
@@ -295,6 +296,14 @@ def test_a_single_message_over_the_budget_names_both_numbers(rules: list[str]) -
     assert names_both(str(caught.value), 100, caught.value.needed)
 
 
+def test_system_messages_over_the_budget_name_both_numbers() -> None:
+    """A list of nothing but a system message is held to its budget as well."""
+    with pytest.raises(ContextBudgetError) as caught:
+        compact([SystemMessage("rules of the house " * 40)], budget=60)
+
+    assert names_both(str(caught.value), 60, caught.value.needed)
+
+
 def test_rules_that_do_not_fit_name_both_numbers() -> None:
     """Pins are never cut to fit."""
     messages = [human("q"), ai("a" * 900), human("next")]
@@ -312,11 +321,14 @@ def test_rules_that_do_not_fit_name_both_numbers() -> None:
 def rounds(messages: list[BaseMessage], splits: list[int]) -> list[list[BaseMessage]]:
     """Cut a list into the parts that arrive round by round."""
     edges = sorted({0, *(split % (len(messages) + 1) for split in splits), len(messages)})
-    return [messages[start:stop] for start, stop in zip(edges, edges[1:], strict=False)]
+    return [messages[start:stop] for start, stop in itertools.pairwise(edges)]
 
 
 def assert_both_ways_are_equal(parts: list[list[BaseMessage]], **arguments: Any) -> None:
-    """Compact the growing original, and the last view plus what is new, and hold the two together in each round."""
+    """Compact the growing original, and the last view plus what is new, and hold the two together in each round.
+
+    A view in which a result had to be shortened holds less than the original: from there on the two may be summarized differently.
+    """
     original: list[BaseMessage] = []
     view: list[BaseMessage] = []
     head_of_original: Any = None
@@ -328,6 +340,8 @@ def assert_both_ways_are_equal(parts: list[list[BaseMessage]], **arguments: Any)
         assert plain(from_original.messages) == plain(from_view.messages)
         assert from_original.head == from_view.head
         assert from_original.outcome == from_view.outcome
+        if from_view.record.elided_results:
+            return
         head_of_original, head_of_view, view = from_original.head, from_view.head, from_view.messages
 
 
@@ -387,6 +401,64 @@ def test_nothing_new_means_nothing_to_do(messages: list[BaseMessage], keep: Any)
     assert Outcome.SKIPPED == again.outcome
     assert plain(first.messages) == plain(again.messages)
     assert first.head == again.head
+
+
+@pytest.mark.parametrize("between", [human("wait, 先等一下", "h"), SystemMessage("reminder", id="s")])
+def test_a_late_result_takes_the_place_we_held_for_it(between: BaseMessage) -> None:
+    """A call was answered by our placeholder in one view; when its result comes, the result stands, whichever list the caller kept."""
+    before = [human("q", "m0"), ai(calls=["a"], message_id="m1"), between]
+    late = result("a", "late but real", message_id="m2")
+
+    assert_both_ways_are_equal([before, [late]], keep=("turns", 2), constraints=RULES)
+    view = compact(before, keep=("turns", 2)).messages
+    again = compact([*view, late], keep=("turns", 2)).messages
+
+    assert ["late but real"] == [message.content for message in again if isinstance(message, ToolMessage)]
+    assert [] == check_provider_valid(again)
+
+
+@pytest.mark.parametrize("keep", [("turns", 3), ("messages", 2), ("turns", 0)])
+def test_what_was_evicted_does_not_come_back(keep: Any) -> None:
+    """A cut after messages that repair had put in another order: from the original, nothing before the cut is seen again."""
+    long = "please check order ORD-1. " * 24
+    first = [human("q", "m0"), ai(long, calls=["b"], message_id="m1"), result("ghost", "boo", message_id="g"), result("b", long, message_id="m2")]
+    new = [ai("so", message_id="m3"), human("go on", "m4")]
+    compacted = compact(first, keep=("turns", 0))
+    assert Outcome.ACCEPTED == compacted.outcome
+
+    from_original = compact([*first, *new], previous=compacted.head, keep=keep)
+    from_view = compact([*compacted.messages, *new], previous=compacted.head, keep=keep)
+
+    assert plain(from_view.messages) == plain(from_original.messages)
+    assert from_view.head == from_original.head
+    assert not [message for message in from_original.messages if message.id in ("g", "m2")]
+
+
+@pytest.mark.parametrize("missing", [None, ""])
+def test_a_call_without_an_id_gets_one_name(missing: str | None) -> None:
+    """The id we give it is the same whether the original or the last view comes back."""
+    messages = [human("q", "m0"), ai(calls=[missing], message_id="m1"), ai("well", message_id="m2"), human("and?", "m3")]
+
+    for split in range(1, len(messages)):
+        assert_both_ways_are_equal([messages[:split], messages[split:]], keep=("turns", 0), constraints=RULES)
+
+
+def test_a_placeholder_is_never_quoted_as_what_a_tool_said() -> None:
+    """Our own words for a missing result are no fact and no claim of anybody."""
+    messages = [
+        human("q", "m0"),
+        ai(calls=["a"], message_id="m1"),
+        human("never mind", "m2"),
+        ai("Checked. " * 100, message_id="m3"),
+        human("go on", "m4"),
+    ]
+
+    compaction = compact(messages, keep=("messages", 1))
+
+    assert Outcome.ACCEPTED == compaction.outcome
+    summary = "".join(text for message in compaction.messages if message.name == "context_summary" for text in texts_of(message))
+    assert "No result of this call" not in summary
+    assert "may or may not" not in summary
 
 
 # Law 11 ---------------------------------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from langchain_ctxguard.backends.sentences import (
 )
 from langchain_ctxguard.core.bounds import clipped, text_tokens
 from langchain_ctxguard.core.render import render_decision, render_fact, render_summary
+from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, is_request, speaker_of, text_of
 from langchain_ctxguard.domain.summary import Decision, Fact, Origin, StructuredSummary, SummaryDraft
 from langchain_ctxguard.ports import SummaryRequest, TokenCounter
@@ -228,7 +229,9 @@ class _Reading:
         self.places = counting()
 
     def read(self, message: BaseMessage, source: str) -> None:
-        """Read one message to its end."""
+        """Read one message to its end. A result we made up says nothing."""
+        if is_synthetic(message):
+            return
         text = text_of(message)
         calls = calls_of(message)
         speaker = origin_of(message)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
 
 from langchain_core.messages import HumanMessage
 
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.render import render_action, render_artifact, render_decision, render_evidence, render_fact, render_summary
 from langchain_ctxguard.domain.evidence import Evidence
-from langchain_ctxguard.domain.summary import StructuredSummary
+from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary
 
 Item = TypeVar("Item")
+# Joiners and variation selectors stay: emoji and several scripts are written with them.
+_UNREADABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff\ufeff\U000e0000-\U000e0fff]"
+)
 _GOAL_SHARE = 0.25
 _FILES_SHARE = 0.35
 
@@ -31,8 +37,17 @@ def clipped(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(limit - 1, 0)].rstrip() + "…"
 
 
+def readable(text: str) -> str:
+    r"""Return `text` on one line, without the characters that show nothing: controls, lone surrogates, directions, tags.
+
+    >>> readable("a\x1b[1m\n b")
+    'a[1m b'
+    """
+    return " ".join(_UNREADABLE.sub("", text).split())
+
+
 def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int, count: CountTokens) -> StructuredSummary:
-    """Return `summary` within `max_tokens` as rendered. Goals first, then open items, decisions and questions; the oldest facts go first."""
+    """Return `summary` within `max_tokens` as rendered. Goals first; of each kind of item the newest stay, and no kind starves another."""
     if text_tokens(count, render_summary(summary, version=version)) <= max_tokens:
         return summary
     frame = text_tokens(count, render_summary(StructuredSummary(), version=version))
@@ -47,25 +62,53 @@ def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int
     goal = _shortened(summary.original_goal, int(room * _GOAL_SHARE), cost)
     intent = goal if summary.user_intent == summary.original_goal else _shortened(summary.user_intent, int(room * _GOAL_SHARE), cost)
     room -= cost(goal) + (cost(intent) if intent != goal else 0) + 12
-    pending, room = _newest(summary.pending_items, room, lambda item: cost(item))
-    decisions, room = _newest(summary.decisions, room, lambda item: cost(render_decision(item)))
-    questions, room = _newest(summary.open_questions, room, lambda item: cost(item))
-    facts, room = _newest(summary.facts, room, lambda item: cost(render_fact(item)))
-    return _trimmed(
-        summary.model_copy(
-            update={
-                "original_goal": goal,
-                "user_intent": intent,
-                "pending_items": pending,
-                "decisions": decisions,
-                "open_questions": questions,
-                "facts": facts,
-            }
-        ),
-        version=version,
-        max_tokens=max_tokens,
-        count=count,
+    kinds = (
+        _Kind("pending_items", summary.pending_items, cost, lambda item, limit: _shortened(item, limit, cost)),
+        _Kind("decisions", summary.decisions, lambda item: cost(render_decision(item)), lambda item, limit: _shorter_decision(item, limit, cost)),
+        _Kind("open_questions", summary.open_questions, cost, lambda item, limit: _shortened(item, limit, cost)),
+        _Kind("facts", summary.facts, lambda item: cost(render_fact(item)), lambda item, limit: _shorter_fact(item, limit, cost)),
     )
+    bounded = summary.model_copy(update={"original_goal": goal, "user_intent": intent, **_shared(kinds, room)})
+    return _trimmed(bounded, version=version, max_tokens=max_tokens, count=count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind(Generic[Item]):
+    """One list of a summary, what an item of it costs, and how an item is made to fit."""
+
+    name: str
+    items: tuple[Item, ...]
+    cost: Callable[[Item], int]
+    shorter: Callable[[Item, int], Item | Literal[""]]
+
+
+def _shared(kinds: Sequence[_Kind[Any]], room: int) -> dict[str, tuple[Any, ...]]:
+    """Share `room` out: each kind its part first, then what is left over in the same order."""
+    kept: dict[str, tuple[Any, ...]] = {}
+    spent: dict[str, int] = {}
+    for rank, kind in enumerate(kinds):
+        # The last kind may take all that is left, the ones before it half each.
+        part = room if rank == len(kinds) - 1 else room // 2
+        kept[kind.name], left = _newest(kind.items, part, kind.cost)
+        spent[kind.name] = part - left
+        room -= part - left
+    for kind in kinds:
+        if len(kept[kind.name]) < len(kind.items):
+            kept[kind.name], room = _newest(kind.items, room + spent[kind.name], kind.cost)
+            if not kept[kind.name] and (short := kind.shorter(kind.items[-1], room)):
+                kept[kind.name] = (short,)
+                room -= kind.cost(short)
+    return kept
+
+
+def _shorter_fact(fact: Fact, limit: int, cost: Callable[[str], int]) -> Fact | Literal[""]:
+    statement = _shortened(fact.statement, limit, lambda text: cost(render_fact(fact.model_copy(update={"statement": text}))))
+    return fact.model_copy(update={"statement": statement}) if statement else ""
+
+
+def _shorter_decision(decision: Decision, limit: int, cost: Callable[[str], int]) -> Decision | Literal[""]:
+    chosen = _shortened(decision.chosen, limit, cost)
+    return Decision(chosen=chosen) if chosen else ""
 
 
 def _trimmed(summary: StructuredSummary, *, version: int, max_tokens: int, count: CountTokens) -> StructuredSummary:

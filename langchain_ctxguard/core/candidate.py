@@ -46,22 +46,24 @@ class Bench:
     bounds: Bounds
     count: CountTokens
 
-    def candidate(self, draft: SummaryDraft) -> Candidate:
-        """Return the version a draft amounts to. An empty draft carries the summary in force on."""
+    def cleaned(self, draft: SummaryDraft, sources: Sources) -> Cleaned:
+        """Return the summary a draft amounts to. An empty draft carries the summary in force on."""
         previous = self._previous
-        sources = Sources.of(self.material.evicted, self.material.sources)
         spoken = [text_of(message) for message in self.material.evicted if is_request(message)]
         goal = (previous.original_goal if previous is not None else "") or (spoken[0] if spoken else "")
         language = language_of(" ".join(spoken[-8:])) or (None if previous is None else previous.language)
         if draft.is_empty and previous is not None:
             draft = _carrying(previous)
-        cleaned = clean(draft, sources, previous=previous, original_goal=goal, language=language)
+        return clean(draft, sources, previous=previous, original_goal=goal, language=language)
+
+    def candidate(self, cleaned: Cleaned, sources: Sources, *, dropped_keys: int = 0) -> Candidate:
+        """Return the version a cleaned summary makes."""
         head, view, tokens = self._fitted(cleaned.summary)
         lost = [text for text in self.plan.must_keep if _is_lost(text, view, sources)]
         if lost:
             facts = (*cleaned.summary.facts, *(_carried(text, sources) for text in lost))
             head, view, tokens = self._fitted(cleaned.summary.model_copy(update={"facts": facts}))
-        return Candidate(head, view, tokens, cleaned, draft.dropped_keys, len(lost))
+        return Candidate(head, view, tokens, cleaned, dropped_keys, len(lost))
 
     def verdict(self, done: Candidate, *, tokens_before: int, is_full: bool) -> str | None:
         """Return why a candidate is refused, or `None`."""
@@ -74,6 +76,11 @@ class Bench:
         if gain <= 0 or (gain < least and not is_full):
             return f"The compaction would save {gain} of the {self.material.tokens} tokens it evicts; at least {int(least)} are asked for."
         return None
+
+    @property
+    def sources(self) -> Sources:
+        """What the evicted messages say, by key."""
+        return Sources.of(self.material.evicted, self.material.sources)
 
     @property
     def _previous(self) -> StructuredSummary | None:
@@ -114,7 +121,9 @@ class Bench:
         tail = situation.tail[material.raw_at :]
         start = situation.start + material.raw_at
         keys = message_keys(tail, start=start)
-        evicted = material.sources[-1] if material.sources else situation.head.cut.evicted
+        # Named as the original has it: in the repaired order another message may be the last one.
+        gone = situation.tail[: material.raw_at]
+        evicted = message_keys(gone, start=situation.start)[-1] if gone else situation.head.cut.evicted
         cut = make_cut(tail, keys, 0, start=start).model_copy(update={"evicted": evicted})
         seed = canonical_json([self.plan.nonce, version, cut.model_dump(), summary.model_dump(mode="json"), evidence.model_dump(mode="json")])
         body = ContextBody(

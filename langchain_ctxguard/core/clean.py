@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from langchain_ctxguard.core.bounds import clipped
+from langchain_ctxguard.core.bounds import clipped, readable
 from langchain_ctxguard.core.lexicon import claims_authority, gives_order, is_placeholder
 from langchain_ctxguard.core.provenance import Sources, folded, judged
 from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary, SummaryDraft, Trust
@@ -23,6 +22,12 @@ class Cleaned:
     removed_sentences: int
     downgraded_facts: int
 
+    @property
+    def holds_anything_told(self) -> bool:
+        """Say whether anything of the draft is left; goal and intent stand in the messages anyway."""
+        summary = self.summary
+        return bool(summary.pending_items or summary.facts or summary.decisions or summary.open_questions)
+
 
 def refusal(draft: SummaryDraft, *, evicted_characters: int, evicted_has_evidence: bool) -> str | None:
     """Return why a draft is no summary of what was evicted, in one word, or `None` if it is one."""
@@ -31,7 +36,7 @@ def refusal(draft: SummaryDraft, *, evicted_characters: int, evicted_has_evidenc
         return "empty"
     if texts and all(is_placeholder(text) for text in texts):
         return "placeholder"
-    if sum(map(len, texts)) > max(10 * evicted_characters, 4_000):
+    if sum(map(len, _everything(draft))) >= max(10 * evicted_characters, 4_000):
         return "too_long"
     return None
 
@@ -47,6 +52,15 @@ def _texts(draft: SummaryDraft) -> Iterable[str]:
         yield decision.chosen
 
 
+def _everything(draft: SummaryDraft) -> Iterable[str]:
+    yield from _texts(draft)
+    for fact in draft.facts:
+        yield fact.quote or ""
+    for decision in draft.decisions:
+        yield decision.why
+        yield from decision.rejected
+
+
 def clean(
     draft: SummaryDraft,
     sources: Sources,
@@ -60,75 +74,96 @@ def clean(
     Orders and permissions are removed unless the user said them in so many words (then they are the user's claim). Facts are judged by
     `provenance`; a claim of authority is rendered as a claim, whoever tells it.
     """
-    removed = 0
-    known = {} if previous is None else {folded(fact.statement): fact for fact in previous.facts}
-
-    def said_by_user(text: str) -> bool:
-        held = sources.holder(text, None)
-        return held is not None and held[1] == "user"
-
-    carried = set()
-    if previous is not None:
-        carried = {folded(text) for text in (*previous.pending_items, *previous.open_questions, previous.user_intent)}
-        carried |= {folded(decision.chosen) for decision in previous.decisions}
-
-    def admitted(text: str) -> bool:
-        nonlocal removed
-        plain = folded(text)
-        if not plain or is_placeholder(plain):
-            return False
-        # An item of the summary in force was admitted when its source was at hand.
-        if (gives_order(plain) or claims_authority(plain)) and plain not in carried and not said_by_user(text):
-            removed += 1
-            return False
-        return True
-
-    def items(texts: Iterable[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(_tidy(text) for text in texts if admitted(text)))
-
-    facts: dict[str, Fact] = {}
-    downgraded = 0
-    for fact in draft.facts:
-        statement = _tidy(fact.statement)
-        if not statement or is_placeholder(statement):
-            continue
-        told = judged(fact.model_copy(update={"statement": statement}), sources, known)
-        if gives_order(statement) and told.said_by != "user":
-            removed += 1
-            continue
-        if claims_authority(statement) and told.said_by == "ai" and folded(statement) not in known:
-            # The model's own words about authority are no source at all.
-            removed += 1
-            continue
-        downgraded += fact.status is Trust.CONFIRMED and told.status is Trust.CLAIMED
-        quote = None if told.quote is None or folded(told.quote) == folded(statement) else clipped(told.quote, ITEM_LIMIT)
-        facts[folded(statement)] = told.model_copy(update={"quote": quote})
+    door = _Door.of(sources, previous)
+    intent = _tidy(draft.user_intent) if door.admits(draft.user_intent) else ""
+    facts = door.facts(draft.facts)
     decisions = {
         folded(decision.chosen): Decision(
             chosen=_tidy(decision.chosen),
-            rejected=tuple(_tidy(text) for text in decision.rejected if text.strip()),
-            why=_tidy(decision.why),
+            rejected=door.items(decision.rejected),
+            why=_tidy(decision.why) if door.admits(decision.why) else "",
         )
         for decision in draft.decisions
-        if admitted(decision.chosen) and not gives_order(decision.why)
+        if door.admits(decision.chosen)
     }
-    intent = _tidy(draft.user_intent) if admitted(draft.user_intent) else ""
-    return Cleaned(
-        StructuredSummary(
-            original_goal=_tidy(original_goal),
-            user_intent=intent or (previous.user_intent if previous is not None else ""),
-            pending_items=items(draft.pending_items),
-            facts=tuple(facts.values()),
-            decisions=tuple(decisions.values()),
-            open_questions=items(draft.open_questions),
-            language=language,
-        ),
-        removed,
-        downgraded,
+    summary = StructuredSummary(
+        original_goal=_tidy(original_goal),
+        user_intent=intent or (previous.user_intent if previous is not None else ""),
+        pending_items=door.items(draft.pending_items),
+        facts=facts,
+        decisions=tuple(decisions.values()),
+        open_questions=door.items(draft.open_questions),
+        language=language,
     )
+    return Cleaned(summary, door.removed, door.downgraded)
+
+
+@dataclass(slots=True)
+class _Door:
+    """Who may enter the summary, and a count of who was turned away."""
+
+    sources: Sources
+    known: dict[str, Fact]
+    carried: frozenset[str]
+    """Items of the summary in force: they were admitted when their source was at hand."""
+
+    removed: int = 0
+    downgraded: int = 0
+
+    @classmethod
+    def of(cls, sources: Sources, previous: StructuredSummary | None) -> _Door:
+        if previous is None:
+            return cls(sources, {}, frozenset())
+        decided = (text for decision in previous.decisions for text in (decision.chosen, decision.why, *decision.rejected))
+        carried = frozenset(map(folded, (*previous.pending_items, *previous.open_questions, previous.user_intent, *decided)))
+        return cls(sources.knowing(_told_before(previous)), {folded(fact.statement): fact for fact in previous.facts}, carried)
+
+    def admits(self, text: str) -> bool:
+        """Say whether `text` is an item: it says something, and gives no order and claims no authority but in the user's own words."""
+        plain = folded(text)
+        if is_placeholder(plain):
+            return False
+        if (gives_order(plain) or claims_authority(plain)) and plain not in self.carried and not self._is_the_users(text):
+            self.removed += 1
+            return False
+        return True
+
+    def _is_the_users(self, text: str) -> bool:
+        held = self.sources.holder(text, None)
+        return held is not None and held[1] == "user"
+
+    def items(self, texts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(_tidy(text) for text in texts if self.admits(text)))
+
+    def facts(self, told: Iterable[Fact]) -> tuple[Fact, ...]:
+        facts: dict[str, Fact] = {}
+        for fact in told:
+            statement = _tidy(fact.statement)
+            if is_placeholder(statement):
+                continue
+            found = judged(fact.model_copy(update={"statement": statement}), self.sources, self.known)
+            if not self._may_tell(statement, found):
+                self.removed += 1
+                continue
+            self.downgraded += fact.status is Trust.CONFIRMED and found.status is Trust.CLAIMED
+            quote = None if found.quote is None or folded(found.quote) == folded(statement) else clipped(found.quote, ITEM_LIMIT)
+            facts[folded(statement)] = found.model_copy(update={"quote": quote})
+        return tuple(facts.values())
+
+    def _may_tell(self, statement: str, found: Fact) -> bool:
+        if gives_order(statement):
+            return found.said_by == "user"
+        # The model's own words about authority are no source at all.
+        return not claims_authority(statement) or found.said_by != "ai" or folded(statement) in self.known
+
+
+def _told_before(summary: StructuredSummary) -> Iterable[str]:
+    """Yield what the summary in force holds as said: a tool that repeats it is no new source."""
+    yield from (summary.original_goal, summary.user_intent, *summary.pending_items, *summary.open_questions)
+    for fact in summary.facts:
+        if fact.status is Trust.CLAIMED:
+            yield fact.statement
 
 
 def _tidy(text: str) -> str:
-    """Return `text` on one line, without control characters, at most `ITEM_LIMIT` characters."""
-    kept = "".join(character for character in text if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs"))
-    return clipped(" ".join(kept.split()), ITEM_LIMIT)
+    return clipped(readable(text), ITEM_LIMIT)

@@ -9,11 +9,13 @@ from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 
 from langchain_ctxguard.core.candidate import Bench, Candidate
-from langchain_ctxguard.core.clean import refusal
+from langchain_ctxguard.core.clean import Cleaned, refusal
 from langchain_ctxguard.core.compile import Compiled, rendered
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect, Summarize, SummaryFailure, SummaryRequest
+from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of
+from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, text_of
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
@@ -60,6 +62,9 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
         faults=repaired.faults,
     )
     is_full = plan.limit is not None and tokens_before > plan.limit
+    if not is_full and tokens_before < (situation.head.cool_down or 0):
+        reason = f"The last attempt was rejected; the next one waits until the view holds {situation.head.cool_down} tokens."
+        return (yield from _left_alone(situation, before, record, reason))
     bounds = bounds_of(situation, plan, repaired, count, tokens_before=tokens_before)
     choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
     if plan.limit is not None and not choice.fits and (is_full or plan.goal == plan.limit):
@@ -81,12 +86,13 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
             "evicted_messages": len(material.evicted),
             "evicted_tokens": material.tokens,
             "elided_results": len(elided),
+            "removed_sentences": asked.removed,
         }
     )
-    if asked.draft is None:
+    if asked.cleaned is None:
         refused = f"No usable summary ({', '.join(asked.failures)}); the previous context stays in force."
     else:
-        done = bench.candidate(asked.draft)
+        done = bench.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
         verdict = bench.verdict(done, tokens_before=tokens_before, is_full=is_full)
         if verdict is None:
             return (yield from _accepted(bench, done, asked.outcome, asked.strategy, record))
@@ -94,7 +100,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     if is_full and plan.limit is not None:
         if plan.settings.on_full == "compact":
             narrow = replace(bench, bounds=replace(bounds, summary=bounds.floor, evidence=bounds.floor))
-            done = narrow.candidate(SummaryDraft())
+            done = narrow.candidate(narrow.cleaned(SummaryDraft(), asked.sources), asked.sources)
             if done.tokens <= plan.limit:
                 reason = f"{refused} The window is full, so the oldest messages left the view without a new summary."
                 return (yield from _accepted(narrow, done, Outcome.FELL_BACK, "drop_oldest", record, reason=reason))
@@ -120,7 +126,12 @@ def _left_alone(situation: Situation, view: Compiled, record: CompactionRecord, 
 class _Asked:
     """What the summarizers answered, in the order they were asked."""
 
-    draft: SummaryDraft | None = None
+    sources: Sources
+    cleaned: Cleaned | None = None
+    dropped_keys: int = 0
+    removed: int = 0
+    """Orders and permissions in the drafts that were refused for them."""
+
     outcome: Outcome = Outcome.ACCEPTED
     strategy: str = ""
     attempts: int = 0
@@ -130,19 +141,19 @@ class _Asked:
 def _asked(bench: Bench) -> Generator[Effect, Answer, _Asked]:
     """Ask the summarizer, as often as the settings allow, then the fallback."""
     plan, material = bench.plan, bench.material
-    asked = _Asked()
+    asked = _Asked(bench.sources)
     if not material.evicted:
-        asked.draft = SummaryDraft()
+        asked.cleaned = bench.cleaned(SummaryDraft(), asked.sources)
         return asked
     request = _request(bench)
-    texts = [text_of(message) for message in material.evicted]
+    texts = [text_of(message) for message in material.evicted if not is_synthetic(message)]
     characters, has_evidence = sum(map(len, texts)), any(text.strip() for text in texts)
     for attempt in range(1, plan.settings.max_attempts + 1):
         answer = yield Summarize(request, "summarizer", attempt)
         asked.attempts = attempt
-        problem = _problem(answer, characters, has_evidence=has_evidence)
-        if problem is None and isinstance(answer, SummaryDraft):
-            asked.draft, asked.strategy = answer, plan.strategy
+        problem = _taken(answer, bench, asked, characters, has_evidence=has_evidence)
+        if problem is None:
+            asked.strategy = plan.strategy
             asked.outcome = Outcome.ACCEPTED if attempt == 1 else Outcome.RETRIED
             return asked
         asked.failures.append(f"{plan.strategy}: {problem}")
@@ -151,9 +162,9 @@ def _asked(bench: Bench) -> Generator[Effect, Answer, _Asked]:
     if plan.settings.fallback is None:
         return asked
     answer = yield Summarize(request, "fallback", asked.attempts + 1)
-    problem = _problem(answer, characters, has_evidence=has_evidence)
-    if problem is None and isinstance(answer, SummaryDraft):
-        asked.draft, asked.outcome, asked.strategy = answer, Outcome.FELL_BACK, plan.fallback
+    problem = _taken(answer, bench, asked, characters, has_evidence=has_evidence)
+    if problem is None:
+        asked.outcome, asked.strategy = Outcome.FELL_BACK, plan.fallback
     else:
         asked.failures.append(f"{plan.fallback}: {problem}")
     return asked
@@ -175,12 +186,22 @@ def _request(bench: Bench) -> SummaryRequest:
     )
 
 
-def _problem(answer: Answer, characters: int, *, has_evidence: bool) -> str | None:
+def _taken(answer: Answer, bench: Bench, asked: _Asked, characters: int, *, has_evidence: bool) -> str | None:
+    """Take a summarizer's answer, cleaned; return why it is none, or `None`."""
     if isinstance(answer, SummaryFailure):
         return answer.reason
     if not isinstance(answer, SummaryDraft):
         return "wrong_type"
-    return refusal(answer, evicted_characters=characters, evicted_has_evidence=has_evidence)
+    problem = refusal(answer, evicted_characters=characters, evicted_has_evidence=has_evidence)
+    if problem is not None:
+        return problem
+    cleaned = bench.cleaned(answer, asked.sources)
+    if cleaned.removed_sentences and not cleaned.holds_anything_told:
+        # What was told were orders and permissions alone: nothing is left of it, so there is no summary.
+        asked.removed += cleaned.removed_sentences
+        return "nothing_left"
+    asked.cleaned, asked.dropped_keys = cleaned, answer.dropped_keys
+    return None
 
 
 def _accepted(
@@ -205,7 +226,7 @@ def _accepted(
             "kept_messages": len(done.view.messages) - len(shown),
             "zones": _zones(bench, done),
             "dropped_keys": done.dropped_keys,
-            "removed_sentences": done.cleaned.removed_sentences,
+            "removed_sentences": record.removed_sentences + done.cleaned.removed_sentences,
             "downgraded_facts": done.cleaned.downgraded_facts,
         }
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -144,16 +145,18 @@ def rendered_digests(body: ContextBody, pins: str, *, version: int) -> tuple[str
 
 def shortened(messages: Sequence[BaseMessage], elided: Mapping[str, int]) -> list[BaseMessage]:
     """Return `messages` with the tool results named in `elided` cut in the middle to so many characters; the originals are untouched."""
-    return [_shortened(message, elided[message.tool_call_id]) if _is_elided(message, elided) else message for message in messages]
+    return [
+        _shortened(message, elided[message.tool_call_id]) if isinstance(message, ToolMessage) and message.tool_call_id in elided else message
+        for message in messages
+    ]
 
 
-def _is_elided(message: BaseMessage, elided: Mapping[str, int]) -> bool:
-    return isinstance(message, ToolMessage) and message.tool_call_id in elided
+_GAP = re.compile(r"\n\[ctxguard: \d+ characters left out of this view; the stored message holds them\]\n")
 
 
 def _shortened(message: BaseMessage, limit: int) -> BaseMessage:
     text = text_of(message)
-    if len(text) <= limit or "[ctxguard: " in text[limit // 2 : limit // 2 + 40]:
+    if len(text) <= limit or _is_cut(text, limit):
         return message
     head, tail = text[: limit // 2], text[len(text) - (limit - limit // 2) :]
     gap = f"\n[ctxguard: {len(text) - limit} characters left out of this view; the stored message holds them]\n"
@@ -162,3 +165,9 @@ def _shortened(message: BaseMessage, limit: int) -> BaseMessage:
         media = [block for block in message.content if isinstance(block, dict) and block.get("type") != "text"]
         shown = [{"type": "text", "text": shown}, *media] if media else shown
     return message.model_copy(update={"content": shown})
+
+
+def _is_cut(text: str, limit: int) -> bool:
+    """Say whether `text` is a cut one already, as in a view given back: our mark in the middle, and no more around it than the limit."""
+    gap = _GAP.match(text, limit // 2)
+    return gap is not None and len(text) - len(gap[0]) == limit

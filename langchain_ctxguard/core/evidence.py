@@ -7,15 +7,20 @@ from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.bounds import clipped
+from langchain_ctxguard.core.bounds import clipped, readable
 from langchain_ctxguard.core.identity import is_synthetic
-from langchain_ctxguard.core.roles import Call, calls_of, is_failure, results_of, text_of
+from langchain_ctxguard.core.results import Result, results_in
+from langchain_ctxguard.core.roles import Call, calls_of
 from langchain_ctxguard.core.units import Unit
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence
 from langchain_ctxguard.domain.value import digest_of
 
+NAME_SHOWN = 80
 ARGUMENTS_SHOWN = 160
 RESULT_SHOWN = 120
+_LOOKED_AT = 4
+"""How many times what is shown is read of a text: arguments may hold whole files."""
+
 _PATH_KEYS = frozenset(
     {
         "path",
@@ -47,7 +52,8 @@ def collect(messages: Sequence[BaseMessage], units: Sequence[Unit], previous: Ev
     for unit in units:
         if unit.kind != "tools":
             continue
-        results = {call_id: message for message in messages[unit.start + 1 : unit.stop] for call_id in results_of(message)}
+        answers = [message for message in messages[unit.start + 1 : unit.stop] if not is_synthetic(message)]
+        results = {result.call_id: result for message in answers for result in results_in(message)}
         for call in calls_of(messages[unit.start]):
             action = _action(call, results.get(call.call_id or ""))
             actions.append(action)
@@ -56,30 +62,39 @@ def collect(messages: Sequence[BaseMessage], units: Sequence[Unit], previous: Ev
     return previous.model_copy(update={"actions": tuple(actions), "artifacts": tuple(artifacts.values())})
 
 
-def _action(call: Call, result: BaseMessage | None) -> Action:
-    status: Literal["done", "failed", "no_result"] = "done"
+def _action(call: Call, result: Result | None) -> Action:
+    status: Literal["done", "failed", "no_result"] = "no_result"
     shown = ""
-    if result is None or is_synthetic(result):
-        status = "no_result"
-    else:
-        status = "failed" if is_failure(result) else "done"
-        shown = clipped(next((line.strip() for line in text_of(result).splitlines() if line.strip()), ""), RESULT_SHOWN)
+    if result is not None:
+        status = "failed" if result.is_failed else "done"
+        lines = result.text.lstrip()[: _LOOKED_AT * RESULT_SHOWN].splitlines()
+        shown = clipped(next((line for line in map(readable, lines) if line), ""), RESULT_SHOWN)
+    arguments = call.arguments_text
     return Action(
-        tool=call.name or "(unnamed tool)",
+        tool=_shown(call.name, NAME_SHOWN) or "(unnamed tool)",
         call_id=call.call_id or "",
-        arguments=clipped(call.arguments_text, ARGUMENTS_SHOWN),
-        argument_digest=digest_of(call.arguments_text)[:16],
+        arguments=_shown(arguments, ARGUMENTS_SHOWN),
+        argument_digest=digest_of(arguments)[:16],
         status=status,
         result=shown,
     )
 
 
+def _shown(text: str, limit: int) -> str:
+    head = text[: _LOOKED_AT * limit]
+    return clipped(readable(head) + ("" if head == text else "…"), limit)
+
+
 def _paths(arguments: Any) -> Iterator[str]:
-    if not isinstance(arguments, dict):
-        return
-    for key, value in arguments.items():
-        if not isinstance(key, str) or key.lower() not in _PATH_KEYS:
-            continue
-        for path in value if isinstance(value, list) else [value]:
-            if isinstance(path, str) and path.strip() and len(path) <= 400 and "\n" not in path:  # noqa: PLR2004 - longer is no path but a text
-                yield path
+    """Yield the files that arguments name, in order, lists of edits included."""
+    # Last in, first out: children go in backwards to come out in order.
+    pending: list[tuple[bool, Any]] = [(False, arguments)]
+    while pending:
+        is_path, value = pending.pop()
+        if isinstance(value, dict):
+            pending += ((isinstance(key, str) and key.lower() in _PATH_KEYS, inner) for key, inner in reversed(value.items()))
+        elif isinstance(value, list):
+            pending += ((is_path, inner) for inner in reversed(value))
+        # A longer one is no path but a text.
+        elif is_path and isinstance(value, str) and value.strip() and len(value) <= 400 and "\n" not in value:  # noqa: PLR2004
+            yield value

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+    "\U000e0000-\U000e0fff]"
+)
+# Cyrillic and Greek letters a reader takes for Latin ones.
+_LOOK_ALIKES = str.maketrans("аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅοανρυιΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeopcyxijshdqwABEKMHOPCTYXIJSoavpuiABEZHIKMNOPTYX")
 _AUTHORITY = re.compile(
     r"\bauthori[sz](?:ed|es|ation|ations)\b|\bapprov(?:ed|al|als|es)\b|\bpermi(?:tted|ssion|ssions)\b|\bconsent(?:s|ed)?\b|\badmin(?:istrator)?s?\b|"
     r"\b(?:is|are|was|were|been|now) allowed\b|\bclearance\b|\bwhitelisted\b|\bexempt(?:ed|ion)?\b|\bwaive[ds]?\b|"
@@ -11,13 +18,14 @@ _AUTHORITY = re.compile(
     re.IGNORECASE,
 )
 _ORDER = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|above|earlier|all|any|the|these|those|system)\b.{0,20}"
+    r"\b(?:ignore|disregard|forget|override)\b[\s\S]{0,40}\b(?:previous|prior|above|earlier|all|any|the|these|those|system)\b[\s\S]{0,20}"
     r"\b(?:instruction|instructions|rule|rules|prompt|prompts|constraint|constraints|polic(?:y|ies)|guardrails?|message|messages)\b|"
     r"\bfrom now on,? (?:you|the assistant|the agent)\b|\b(?:you|the assistant|the agent) (?:may|can|must|should|shall|is to|are to|will) now\b|"
-    r"\bno longer (?:need|needs|required|have|has|applies|apply|necessary)\b|\b(?:rules?|restrictions?|constraints?|limits?) (?:do|does|are|is|have been|has been|was|were) "
+    r"\bno longer (?:need|needs|required|have|has|applies|apply|necessary)\b|"
+    r"\b(?:rules?|restrictions?|constraints?|limits?) (?:do|does|are|is|have been|has been|was|were) "
     r"(?:not apply|lifted|removed|suspended|disabled|waived|void)\b|\bsystem (?:notice|note|message|override|prompt|update)\s*[:：]|"
     r"^\s*(?:system|developer|assistant)\s*[:：]|<\|?(?:im_start|system|endofprompt)|\[/?INST\]|\bthe summary must (?:say|state|include)\b|"
-    r"(?:忽略|无视|忘记|忽视|覆盖).{0,16}(?:指令|规则|要求|提示|约束|限制|政策)|从现在起[,，]?(?:你|助手)|(?:你|助手)现在(?:可以|必须|应该)|"
+    r"(?:忽略|无视|忘记|忽视|覆盖)[\s\S]{0,16}(?:指令|规则|要求|提示|约束|限制|政策)|从现在起[,，]?(?:你|助手)|(?:你|助手)现在(?:可以|必须|应该)|"
     r"(?:规则|限制|约束)(?:已|已经|不再|被)?(?:解除|取消|失效|作废|适用)|系统(?:通知|提示|消息|公告)\s*[:：]|摘要(?:必须|应当|应该)(?:写|说|包含)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -31,14 +39,24 @@ _KANA = re.compile("[\u3040-\u30ff]")
 _HANGUL = re.compile("[\uac00-\ud7af]")
 
 
+def without_invisible(text: str) -> str:
+    """Return `text` without the characters nobody sees: zero-width, soft hyphens, direction marks, tag characters."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
+
+
+def _bare(text: str) -> str:
+    """Return `text` as a reader sees it: plain letters for full-width and look-alike ones, nothing invisible."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", without_invisible(text)).translate(_LOOK_ALIKES)
+
+
 def claims_authority(text: str) -> bool:
     """Say whether `text` speaks of authorisation, approval, permission or role: no text can confirm such a thing."""
-    return _AUTHORITY.search(text) is not None
+    return _AUTHORITY.search(_bare(text)) is not None
 
 
 def gives_order(text: str) -> bool:
     """Say whether `text` tries to instruct its reader, lift a rule or speak as the system."""
-    return _ORDER.search(text) is not None
+    return _ORDER.search(_bare(text)) is not None
 
 
 def is_placeholder(text: str) -> bool:
@@ -47,7 +65,8 @@ def is_placeholder(text: str) -> bool:
     >>> is_placeholder("(none)"), is_placeholder("None of the orders shipped.")
     (True, False)
     """
-    return not text.strip() or _PLACEHOLDER.search(text.strip()) is not None
+    bare = _bare(text).strip()
+    return not any(character.isalnum() for character in bare) or _PLACEHOLDER.search(bare) is not None
 
 
 def language_of(text: str) -> str | None:

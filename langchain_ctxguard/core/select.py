@@ -113,7 +113,8 @@ def choose(
         may_shrink_keep: Give up the oldest of `keep` where it does not fit the goal; otherwise the choice says that it does not fit.
     """
     if not units:
-        return Choice(0, fits=True, kept_tokens=0, needed=claims.fixed + claims.reserve_floor + carried)
+        alone = claims.fixed + carried
+        return Choice(0, fits=claims.goal is None or alone <= claims.goal, kept_tokens=0, needed=alone)
     kept = _suffix_sums(costs)
     holder = _holder(units, request)
     last = len(units)

@@ -202,13 +202,14 @@ class _Reading:
         """Give every call an id of its own: nameless calls get one, repeats within a message go, an id used before gets a suffix."""
         declared = _declared_ids(message)
         waiting: dict[str, str] = {}
-        made: list[str] = []
+        made: dict[str, str | None] = {}
         has_repeats = False
         for call_id in declared:
             if not call_id:
                 self._fault("call_without_id", index)
-                made.append(f"call_{message_digest(message)[:12]}_{len(made)}")
-                waiting[made[-1]] = _unused(made[-1], self._taken)
+                name = f"call_{message_digest(message)[:12]}_{len(made)}"
+                made[name] = call_id
+                waiting[name] = _unused(name, self._taken)
             elif call_id in waiting:
                 self._fault("duplicate_call", index, call_id)
                 has_repeats = True
@@ -278,7 +279,7 @@ def _unused(call_id: str, taken: set[str]) -> str:
     return shown
 
 
-def _with_call_ids(message: AIMessage, shown: dict[str, str], made: list[str]) -> AIMessage:
+def _with_call_ids(message: AIMessage, shown: dict[str, str], made: dict[str, str | None]) -> AIMessage:
     """Return a copy of `message` whose calls carry the ids of `shown`; the first call of an id stays, reasoning blocks are untouched."""
 
     def renaming() -> Any:
@@ -308,7 +309,7 @@ def _with_call_ids(message: AIMessage, shown: dict[str, str], made: list[str]) -
             elif new := rename(block_call_id(block)):
                 blocks.append({**block, ("call_id" if block.get("call_id") else "id"): new})
         content = blocks
-    given_ids = {new: None if given in made else given for given, new in shown.items() if given in made or given != new}
+    given_ids = {new: made.get(given, given) for given, new in shown.items() if given in made or given != new}
     extras = {**message.additional_kwargs, **({RENAMED: given_ids} if given_ids else {})}
     if isinstance(extras.get("tool_calls"), list):
         rename = renaming()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-import threading
 import uuid
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, assert_never
@@ -22,7 +21,7 @@ from langchain_ctxguard.compact import config_of, rules_of
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.render import render_rules
-from langchain_ctxguard.core.roles import is_foreign_summary, last_request
+from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
@@ -31,7 +30,8 @@ from langchain_ctxguard.domain.version import ContextEvent, Outcome
 from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
 from langchain_ctxguard.errors import ContextBudgetError
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
-from langchain_ctxguard.graph.reading import Bounded, Call, Reader, Reading, content_digest
+from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages
+from langchain_ctxguard.graph.remembered import Memory
 from langchain_ctxguard.graph.state import CHANNEL, GuardedAgentState
 from langchain_ctxguard.graph.thread import run_of, thread_of
 from langchain_ctxguard.ports import Hook, Summarizer, TokenCounter
@@ -136,7 +136,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(pins)]) if pins else 0)
         self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages)
         self._windows = Windows(self._settings)
-        self._memory = _Memory()
+        self._memory = Memory()
         self._name = type(self).__name__
 
     @property
@@ -159,7 +159,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         """
         messages, raw = _of_state(state)
         leading = SystemMessage(system) if isinstance(system, str) else system
-        call = Call(messages, raw, system=leading)
+        call = Call(as_messages(messages), raw, system=leading)
         return self._reader.situation(call, self._rules).situation.view().all
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]) -> Any:
@@ -226,7 +226,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
         What the node of a plain graph drives; the model call is not part of it.
         """
-        call = Call(messages, raw_head, system=system, tools=tools, thread=thread)
+        call = Call(as_messages(messages), raw_head, system=system, tools=tools, thread=thread)
         reading = self._reader.read(call, self._rules)
         self._notice_fault(call, reading)
         attempt, reading = self._due(call, reading, model, run)
@@ -234,7 +234,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             return None
         drive = self._drive(attempt, model)
         result = yield drive.flow, drive.summarizer
-        return self._settled(attempt, reading, result, run, is_repeat=drive.is_repeat)
+        return self._settled(attempt, reading, result, model=model, run=run, is_repeat=drive.is_repeat)
 
     @property
     def engine(self) -> Engine:
@@ -243,24 +243,25 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
     def _steps(self, request: ModelRequest[Any]) -> Generator[Step, Any, Any]:
         runtime = request.runtime
+        state: Any = request.state or {}  # type: ignore[unreachable]  # a request made by hand may carry none
         call = Call(
-            request.messages,
-            request.state.get(CHANNEL) if request.state else None,
+            as_messages(request.messages),
+            state.get(CHANNEL),
             system=request.system_message,
             tools=request.tools or (),
             thread=thread_of(runtime),
         )
         reading = self._reader.read(call, self._rules)
         self._notice_fault(call, reading)
-        self._notice_compactor(request)
+        self._notice_compactor(state, call)
         attempt, reading = self._due(call, reading, request.model, run_of(runtime))
         head: ContextHead | None = None
         sent = _showing(request, reading)
         if attempt is not None:
             drive = self._drive(attempt, request.model)
             result: Compacted = yield drive
-            head = self._settled(attempt, reading, result, run_of(runtime), is_repeat=drive.is_repeat)
-            sent = request.override(system_message=result.view.system, messages=result.view.messages)
+            head = self._settled(attempt, reading, result, model=request.model, run=run_of(runtime), is_repeat=drive.is_repeat)
+            sent = _sending(request, result.view.system, result.view.messages)
         try:
             response = yield _Ask(sent)
         except ContextOverflowError as overflow:
@@ -280,7 +281,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         has_compacted = head is not None
         if head is not None:
             call = Call(call.messages, head.to_dict(), system=call.system, tools=call.tools, thread=call.thread)
-        reading = self._reader.read(call, self._rules)
+        reading = self._counted(call)
         # In our own count, which is what a compaction goes by: the provider's may be far from it, or we would not be here.
         goal = max(1, int(reading.own * _OVERFLOW))
         window, _ = self._windows.of(request.model)
@@ -290,11 +291,26 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         try:
             result: Compacted = yield drive
         except ContextBudgetError as error:
-            raise error from overflow
-        head = self._settled(attempt, reading, result, run, is_repeat=drive.is_repeat)
+            if error.needed >= reading.own:
+                raise error from overflow
+            # What must stay is more than the goal and still less than was refused.
+            drive = self._drive(replace(attempt, limit=reading.own - 1), request.model)
+            try:
+                result = yield drive
+            except ContextBudgetError as last:
+                raise last from overflow
+        head = self._settled(attempt, reading, result, model=request.model, run=run, is_repeat=drive.is_repeat)
         if head is None or not result.is_new:
             raise overflow
-        return head, request.override(system_message=result.view.system, messages=result.view.messages)
+        return head, _sending(request, result.view.system, result.view.messages)
+
+    def _counted(self, call: Call) -> Reading:
+        """Return the reading of a call with every message counted."""
+        reading = self._reader.read(call, self._rules)
+        if not reading.is_assumed:
+            return reading
+        self._reader.recount(call)
+        return self._reader.read(call, self._rules)
 
     def _due(self, call: Call, reading: Reading, model: Any, run: str | None) -> tuple[_Attempt | None, Reading]:
         """Return the attempt that is due for a reading, and the reading it rests on."""
@@ -308,13 +324,13 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             if not reading.is_assumed:
                 break
             # A provider's report may speak of another context: before anything is compacted for it, every message is counted.
-            self._reader.recount(call)
-            reading = self._reader.read(call, self._rules)
+            reading = self._counted(call)
         if settings.trigger is None:
             if is_full and settings.on_full == "stop":
                 raise _full(reading.tokens, window, "`trigger` is None: nothing is compacted")
             return None, reading
-        if not is_full and reading.tokens < max(reading.head.cool_down or 0, self._memory.resting_until(call, reading.head)):
+        # In our own count, as cool-downs are: reports of a provider are gone after a restart.
+        if not is_full and reading.own < max(reading.head.cool_down or 0, self._memory.resting_until(call, reading.head)):
             return None, reading
         if self._memory.runs_of(run, call) >= settings.max_compactions:
             if is_full:
@@ -353,18 +369,22 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             return self._settings.min_kept
         return 0.0 if "messages" in attempt.why.split("+") else MIN_KEPT
 
-    def _settled(self, attempt: _Attempt, reading: Reading, result: Compacted, run: str | None, *, is_repeat: bool) -> ContextHead | None:
+    def _settled(self, attempt: _Attempt, reading: Reading, result: Compacted, *, model: Any, run: str | None, is_repeat: bool) -> ContextHead | None:
         """Take notice of an attempt; return the head to store, `None` where it stays."""
         if result.record.outcome is Outcome.SKIPPED:
-            self._memory.rest(attempt.call, reading.head, int(reading.tokens * _REST))
+            self._memory.rest(attempt.call, reading.head, int(reading.own * _REST))
             return None
         if not is_repeat:
             self._memory.keep_waiting(attempt.call, reading.head, attempt.why, result)
             if result.is_new:
                 self._memory.count_run(run, attempt.call)
-        # What the trigger measures may differ from our own count, so the cool-down is said in its terms.
-        after = int(result.record.tokens_after * reading.tokens / max(reading.own, 1))
-        if result.is_new and triggered(self._settings, tokens=after, messages=len(result.view.messages), window=attempt.pace.window) is None:
+        if not result.is_new:
+            return result.head
+        # What must stay may hold the trigger by itself, above all where a provider counts more than we do: rest until the view has grown.
+        after = result.record.tokens_after
+        as_reported = int(after * reading.tokens / max(reading.own, 1))
+        window, _ = self._windows.of(model)
+        if triggered(self._settings, tokens=as_reported, messages=len(result.view.messages), window=window) is None:
             return result.head
         return result.head.model_copy(update={"cool_down": int(after * COOL_DOWN)})
 
@@ -378,8 +398,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                 )
             )
 
-    def _notice_compactor(self, request: ModelRequest[Any]) -> None:
-        if _has_second_compactor(request) and self._memory.is_first("second_compactor"):
+    def _notice_compactor(self, state: Any, call: Call) -> None:
+        if _has_second_compactor(state, call) and self._memory.is_first("second_compactor"):
             detail = "Another middleware compacts this conversation too; its summary counts as untrusted text."
             self._engine.record(ContextEvent(kind="second_compactor", detail=detail))
             warnings.warn(
@@ -395,13 +415,17 @@ def _showing(request: ModelRequest[Any], reading: Reading) -> ModelRequest[Any]:
         return request
     if reading.messages is request.messages:
         return request.override(system_message=reading.system)
-    return request.override(system_message=reading.system, messages=list(reading.messages))
+    return _sending(request, reading.system, list(reading.messages))
 
 
-def _has_second_compactor(request: ModelRequest[Any]) -> bool:
+def _sending(request: ModelRequest[Any], system: SystemMessage | None, messages: Any) -> ModelRequest[Any]:
+    """Return the request with other messages; LangChain's signature names the message classes one by one."""
+    return request.override(system_message=system, messages=messages)
+
+
+def _has_second_compactor(state: Any, call: Call) -> bool:
     """Look where the known compactors leave their traces; O(1)."""
-    state: Any = request.state or {}
-    return bool(state.get("_summarization_event")) or any(is_foreign_summary(message) for message in request.messages[:2])
+    return bool(state.get("_summarization_event")) or any(is_foreign_summary(message) for message in call.messages[:2])
 
 
 def _full(tokens: int, window: int, why: str) -> ContextBudgetError:
@@ -423,59 +447,3 @@ def _of_state(state: Any) -> tuple[Sequence[BaseMessage], Any]:
     if isinstance(state, dict):
         return state.get("messages", []), state.get(CHANNEL)
     return getattr(state, "messages", []), getattr(state, CHANNEL, None)
-
-
-class _Memory:
-    """What a guard remembers between calls of one process. Losing it costs time, never a decision."""
-
-    def __init__(self) -> None:
-        self._runs: Bounded[int] = Bounded(1_024)
-        self._resting: Bounded[int] = Bounded(1_024)
-        self._waiting: Bounded[tuple[Any, Compacted]] = Bounded(64)
-        self._seen: Bounded[bool] = Bounded(1_024)
-        self._lock = threading.Lock()
-
-    def is_first(self, what: Any) -> bool:
-        with self._lock:
-            if self._seen.get(what):
-                return False
-            self._seen.put(what, value=True)
-            return True
-
-    def runs_of(self, run: str | None, call: Call) -> int:
-        return self._runs.get(_run_key(run, call)) or 0
-
-    def count_run(self, run: str | None, call: Call) -> None:
-        with self._lock:
-            self._runs.put(_run_key(run, call), self.runs_of(run, call) + 1)
-
-    def rest(self, call: Call, head: ContextHead, tokens: int) -> None:
-        self._resting.put(_rest_key(call, head), tokens)
-
-    def resting_until(self, call: Call, head: ContextHead) -> int:
-        return self._resting.get(_rest_key(call, head)) or 0
-
-    def keep_waiting(self, call: Call, head: ContextHead, why: str, result: Compacted) -> None:
-        self._waiting.put(call.thread, (_signature(call, head, why), result))
-
-    def waiting(self, call: Call, head: ContextHead, why: str) -> Compacted | None:
-        found = self._waiting.get(call.thread)
-        return found[1] if found is not None and found[0] == _signature(call, head, why) else None
-
-
-def _rest_key(call: Call, head: ContextHead) -> Any:
-    first = call.messages[0] if call.messages else None
-    return call.thread, head.version, None if first is None else first.id or id(first)
-
-
-def _run_key(run: str | None, call: Call) -> Any:
-    """Return the run, or what comes nearest where nobody named it: the thread and its current request."""
-    if run is not None:
-        return run
-    request = last_request(list(call.messages))
-    return call.thread, None if request is None else call.messages[request].id
-
-
-def _signature(call: Call, head: ContextHead, why: str) -> Any:
-    """Return what a compaction rests on: the head, the reason, and every message with all it says, since any may be edited meanwhile."""
-    return head.version, head.cut, why, content_digest(call.messages)

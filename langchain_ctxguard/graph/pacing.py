@@ -103,4 +103,4 @@ def _refuse(what: str) -> None:
 def smaller_keep(settings: CompactionSettings) -> Sequence[Any]:
     """Return what is kept when the provider refused a view: the newest turn."""
     kind, amount = settings.keep
-    return ("turns", 1) if kind != "turns" or amount > 1 else settings.keep
+    return settings.keep if amount == 0 or (kind == "turns" and amount == 1) else ("turns", 1)

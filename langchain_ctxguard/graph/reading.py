@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Generic, TypeVar
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, convert_to_messages
 
 from langchain_ctxguard.core.compile import leading_system, parted, rendered, shortened
 from langchain_ctxguard.core.effects import CountTokens
@@ -21,8 +21,9 @@ from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.units import PairScan
 from langchain_ctxguard.core.view import Found, situation_in_original
 from langchain_ctxguard.domain.constraint import Constraint
-from langchain_ctxguard.domain.context import ContextHead, HeadFault, read_head
+from langchain_ctxguard.domain.context import ContextHead, HeadFault
 from langchain_ctxguard.engine import tools_cost
+from langchain_ctxguard.graph.state import head_in
 
 _THREADS = 256
 _HEADS = 256
@@ -59,6 +60,16 @@ class Bounded(Generic[Kept]):
             self._entries.move_to_end(key)
             while len(self._entries) > self._size:
                 self._entries.popitem(last=False)
+
+
+def as_messages(given: Sequence[Any]) -> Sequence[BaseMessage]:
+    """Return a state's messages as messages: a client's `__overwrite__` leaves its JSON there as it is, until the next write.
+
+    Looks at both ends only: such a list is JSON throughout.
+    """
+    if not given or (isinstance(given[0], BaseMessage) and isinstance(given[-1], BaseMessage)):
+        return given
+    return convert_to_messages(given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +143,7 @@ class Reading:
     messages: Sequence[BaseMessage]
     tokens: int
     own: int
-    """Our own count of the same view: where a provider reports, `tokens` is nearer to what it counts."""
+    """Our own count of the same view, complete where nothing is assumed. Where a provider reports, `tokens` is nearer to what it counts."""
 
     is_untouched: bool
     """The messages are the very list of the call and the system message its own: nothing to override."""
@@ -182,14 +193,14 @@ class Reader:
             )
             known = self._heads.get(key)
         except (KeyError, TypeError):
-            return read_head(raw)
+            return head_in(raw)
         if known is None:
-            found = read_head(raw)
+            found = head_in(raw)
             if found is None or len(raw) != 6:  # noqa: PLR2004 - the key names all six entries of a head
                 return found
             self._heads.put(key, found)
             return found
-        return known if len(raw) == 6 else read_head(raw)  # noqa: PLR2004
+        return known if len(raw) == 6 else head_in(raw)  # noqa: PLR2004
 
     def situation(self, call: Call, rules: tuple[Constraint, ...]) -> Found:
         """Return the whole situation: what a compaction starts from. Costs O(messages)."""
@@ -215,17 +226,24 @@ class Reader:
             with tally.lock:
                 # Within the lock: a call that shares the thread may have moved the tally on to messages this call does not have.
                 if _still_holds(tally, head, call.messages):
-                    return self._reading(tally, head, call, rules, system, fixed)
+                    return self._reading(tally, head, call, rules=rules, system=system, fixed=fixed)
         tally = self._begun(call, fixed=fixed)
         if tally.front:
             system, fixed = self._system(call.system, tally.front, rules)
             fixed += self.tools_tokens(call.tools)
-        reading = self._reading(tally, head, call, rules, system, fixed)
+        reading = self._reading(tally, head, call, rules=rules, system=system, fixed=fixed)
         self._tallies.put(key, tally)
         return reading
 
     def _reading(
-        self, tally: _Tally, head: ContextHead | HeadFault | None, call: Call, rules: tuple[Constraint, ...], system: SystemMessage | None, fixed: int
+        self,
+        tally: _Tally,
+        head: ContextHead | HeadFault | None,
+        call: Call,
+        *,
+        rules: tuple[Constraint, ...],
+        system: SystemMessage | None,
+        fixed: int,
     ) -> Reading:
         self._feed(tally, call.messages)
         tally.fixed = fixed
@@ -322,9 +340,8 @@ class Reader:
         if given is None and not front and not rules:
             return None, 0
         parts = [*([] if given is None else [given]), *front]
-        content = [message.content for message in parts]
         pins = render_rules(rules) if rules else ""
-        key = (pins, tuple(text if isinstance(text, str) else repr(text) for text in content))
+        key = (pins, *[(type(message.content), str(message.content)) for message in parts])
         known = self._systems.get(key)
         if known is None:
             made = leading_system(parts, pins)
@@ -355,22 +372,26 @@ def _key(call: Call, head: ContextHead | HeadFault | None) -> Hashable:
 
 
 def _still_holds(tally: _Tally, head: ContextHead | HeadFault | None, messages: Sequence[BaseMessage]) -> bool:
-    """Confirm a tally by the head, by what the view shows from before the cut, and by position and identity of the first and last message counted."""
+    """Confirm a tally by the head, by what the view shows from before the cut, and by position and identity of the messages counted."""
     if not _is_same_version(tally.given, head):
         return False
     if tally.counted == 0 or tally.counted > len(messages):
         return tally.counted == 0 and not messages
+    return _front_holds(tally, messages) and _counted_hold(tally, messages)
+
+
+def _front_holds(tally: _Tally, messages: Sequence[BaseMessage]) -> bool:
+    if tally.carried is not None and messages[tally.carried[0]] != tally.carried[1]:
+        return False
+    return [message for message in messages[: tally.front_end] if message.type == "system"] == tally.front
+
+
+def _counted_hold(tally: _Tally, messages: Sequence[BaseMessage]) -> bool:
     start = tally.cut or 0
     if tally.first is not None and not (start < len(messages) and _same(messages[start], tally.first)):
         return False
-    if tally.carried is not None and messages[tally.carried[0]] != tally.carried[1]:
-        return False
-    if tally.front and [message for message in messages[: tally.front_end] if message.type == "system"] != tally.front:
-        return False
-    if tally.last is None:
-        return True
     last = messages[tally.counted - 1]
-    if last is tally.last:
+    if tally.last is None or last is tally.last:
         return True
     # Another object: the messages were loaded anew, and any of them may have been replaced under its id since.
     return _same(last, tally.last) and _chain_of(messages[start : tally.counted]) == tally.chain
@@ -384,10 +405,13 @@ def _is_same_version(given: ContextHead | HeadFault | None, head: ContextHead | 
 
 def _outside(message: BaseMessage) -> tuple[Any, ...]:
     """Return what can be seen of a message without reading it: enough to notice that another stands in its place."""
-    size = len(message.content)
-    if isinstance(message, AIMessage):
-        return message.id, size, *[call["id"] for call in message.tool_calls], *[call["id"] for call in message.invalid_tool_calls]
-    return message.id, message.type, size, getattr(message, "tool_call_id", None)
+    # Read past pydantic: this runs once for every message a checkpointer has loaded anew.
+    fields = message.__dict__
+    calls = fields.get("tool_calls"), fields.get("invalid_tool_calls")
+    if any(calls):
+        ids = [call["id"] for made in calls for call in made or ()]
+        return fields["id"], type(message), len(fields["content"]), *ids
+    return fields["id"], type(message), len(fields["content"]), fields.get("tool_call_id")
 
 
 def _chain_of(messages: Sequence[BaseMessage]) -> int:

@@ -8,9 +8,18 @@ from langchain.agents import AgentState
 from langchain.agents.middleware.types import PrivateStateAttr
 from langgraph.graph import MessagesState
 
-from langchain_ctxguard.domain.context import read_head
+from langchain_ctxguard.domain.context import ContextHead, HeadFault, read_head
 
 CHANNEL = "ctxguard"
+
+_LARGEST = 2**53
+"""The largest version taken from a state: its successors fit the integers of every store and of JSON."""
+
+
+def head_in(raw: Any) -> ContextHead | HeadFault | None:
+    """Return the head in the channel, `None` where there is none, or the fault that makes it count for nothing. Never raises."""
+    head = read_head(raw)
+    return "not_a_head" if isinstance(head, ContextHead) and head.version > _LARGEST else head
 
 
 def newest_head(left: dict[str, Any] | None, right: dict[str, Any] | None) -> dict[str, Any]:
@@ -19,9 +28,9 @@ def newest_head(left: dict[str, Any] | None, right: dict[str, Any] | None) -> di
     Parallel writers and forged updates both end here, so it never raises.
     """
     old = left or {}
-    if not isinstance(right, dict) or isinstance(read_head(right), (str, type(None))):
+    if not isinstance(right, dict) or not isinstance(head_in(right), ContextHead):
         return old
-    if not old or isinstance(read_head(old), str):
+    if not old or isinstance(head_in(old), str):
         return right
     return right if right["version"] >= old["version"] else old
 

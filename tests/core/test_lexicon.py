@@ -66,7 +66,9 @@ def test_an_order_is_recognised_in_any_disguise(text: str) -> None:
     assert gives_order(text)
 
 
-@pytest.mark.parametrize("text", ["You can track the parcel.", "The system is down.", "Rule 7 is about phones.", "请核对规则第七条", "No order gives a discount."])
+@pytest.mark.parametrize(
+    "text", ["You can track the parcel.", "The system is down.", "Rule 7 is about phones.", "请核对规则第七条", "No order gives a discount."]
+)
 def test_plain_talk_is_no_order(text: str) -> None:
     """What merely speaks of systems and rules stays."""
     assert not gives_order(text)
@@ -74,8 +76,30 @@ def test_plain_talk_is_no_order(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "  ", "None", "none.", "(none)", "N/A", "n/a", "null", "TODO", "TBD", "...", "…", "[summary]", "<summary>", "无", "暂无。", "---", "•", "\u200b", "ＮＯＮＥ"]
-    + ["Previous conversation was too long to summarize.", "Error generating summary: boom"],
+    [
+        "",
+        "  ",
+        "None",
+        "none.",
+        "(none)",
+        "N/A",
+        "n/a",
+        "null",
+        "TODO",
+        "TBD",
+        "...",
+        "…",
+        "[summary]",
+        "<summary>",
+        "无",
+        "暂无。",
+        "---",
+        "•",
+        "\u200b",
+        "ＮＯＮＥ",
+        "Previous conversation was too long to summarize.",
+        "Error generating summary: boom",
+    ],
 )
 def test_what_stands_for_a_missing_summary_is_a_placeholder(text: str) -> None:
     """No summary, in its many spellings."""
@@ -106,7 +130,9 @@ def test_the_language_is_that_of_most_of_the_text(text: str, language: str | Non
     assert language == language_of(text)
 
 
-@pytest.mark.parametrize("text", ["a" * 300_000, "ignore " * 40_000, "忽略" * 100_000, "rule " * 60_000, "\u200b" * 300_000, " " * 300_000, "<" * 300_000])
+@pytest.mark.parametrize(
+    "text", ["a" * 300_000, "ignore " * 40_000, "忽略" * 100_000, "rule " * 60_000, "\u200b" * 300_000, " " * 300_000, "<" * 300_000]
+)
 def test_a_long_text_is_read_in_linear_time(text: str) -> None:
     """No text makes a pattern run away."""
     started = time.perf_counter()

@@ -225,7 +225,14 @@ def test_two_calls_under_one_id_in_one_message_are_reported() -> None:
 
 def test_a_call_id_used_again_by_a_later_message_is_made_valid() -> None:
     """Models that number their calls from zero in each turn: both turns keep their words and no id is sent twice."""
-    messages = [human("q"), ai("one", calls=["call_0"]), result("call_0", "first"), ai("two", calls=["call_0"]), result("call_0", "second"), ai("done")]
+    messages = [
+        human("q"),
+        ai("one", calls=["call_0"]),
+        result("call_0", "first"),
+        ai("two", calls=["call_0"]),
+        result("call_0", "second"),
+        ai("done"),
+    ]
 
     repaired = repair(messages)
 
@@ -259,13 +266,15 @@ def test_a_result_without_an_id_never_pairs_with_a_call_without_an_id(missing: s
 
 
 def test_a_tool_use_block_in_the_content_is_a_call() -> None:
-    """Without `tool_calls`, the block alone makes the unit."""
-    blocks: list[Any] = [{"type": "text", "text": "ok"}, {"type": "tool_use", "id": "a", "name": "lookup", "input": {}}]
+    """Without `tool_calls`, the block alone makes the unit; nothing about it is a fault, and its result is untouched."""
+    blocks: list[Any] = [{"type": "text", "text": "ok"}, {"type": "tool_use", "id": "a", "name": "lookup", "input": {"key": 1}}]
     messages = [human("q"), AIMessage(blocks), result("a"), ai("done")]
 
     repaired = repair(messages)
 
-    assert same_objects(messages, list(repaired.messages))
+    assert () == tuple(repaired.faults)
+    assert blocks == repaired.messages[1].content
+    assert same_objects([messages[0], *messages[2:]], [repaired.messages[0], *repaired.messages[2:]])
     assert (1, 3, "tools") in [(unit.start, unit.stop, unit.kind) for unit in repaired.units]
 
 
@@ -370,7 +379,7 @@ def test_a_system_message_in_the_list_becomes_untrusted_text() -> None:
 def test_five_thousand_messages_are_repaired_whole() -> None:
     """Length changes nothing: every unit of a long run is found."""
     messages = tool_loop(2_100, size=20)
-    assert len(messages) > 5_000  # noqa: PLR2004 - the promise
+    assert len(messages) > 5_000
 
     repaired = repair(messages)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -124,7 +125,10 @@ def chatter(turns: int) -> list[BaseMessage]:
     """Return `turns` short exchanges, no two alike, and a last question."""
     messages: list[BaseMessage] = []
     for turn in range(turns):
-        messages += [human(f"{turn}: is ORD-{turn:04d} paid? {WORDS}", f"h{turn}"), ai(f"{turn}: 已付款 {turn}00 EUR. {WORDS}", message_id=f"a{turn}")]
+        messages += [
+            human(f"{turn}: is ORD-{turn:04d} paid? {WORDS}", f"h{turn}"),
+            ai(f"{turn}: 已付款 {turn}00 EUR. {WORDS}", message_id=f"a{turn}"),
+        ]
     return [*messages, human("go on", "last")]
 
 
@@ -146,7 +150,7 @@ def test_a_compaction_that_gains_too_little_is_refused_and_not_tried_again_at_on
     sizes = [count_characters(request.evicted) for request in spy.requests]
     assert 25 == len(model.seen)
     assert 1 < len(sizes) <= 5
-    assert all(later > earlier * 1.15 for earlier, later in zip(sizes, sizes[1:], strict=False))
+    assert all(later > earlier * 1.15 for earlier, later in itertools.pairwise(sizes))
     assert all(len(sent) == len(messages) + 2 * number for number, sent in enumerate(model.seen))
 
 
@@ -218,7 +222,7 @@ def test_a_run_makes_at_most_max_compactions() -> None:
     try:
         agent.invoke({"messages": [HumanMessage("read the archive")]}, {"recursion_limit": 200})
     except ContextGuardError as error:
-        assert "max_compactions" in str(error)  # noqa: PT017 - both endings are allowed, neither may exceed the limit
+        assert "max_compactions" in str(error)
 
     assert 3 == len(spy.requests)
 

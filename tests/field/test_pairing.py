@@ -16,7 +16,9 @@ from tests.support.providers import call_ids_of, check_all_providers, check_prov
 LONG = "订单 ORD-7741 was checked, the amount is 500.50 EUR. " * 25
 """Enough text that a compaction is worth its summary."""
 
-EVERY_CUT = [("messages", count) for count in range(9)] + [("turns", count) for count in range(4)] + [("tokens", size) for size in (0, 200, 600, 1_500)]
+EVERY_CUT = (
+    [("messages", count) for count in range(9)] + [("turns", count) for count in range(4)] + [("tokens", size) for size in (0, 200, 600, 1_500)]
+)
 
 
 def compact(messages: list[BaseMessage], keep: Any, **more: Any) -> tuple[Compaction, SpySummarizer]:

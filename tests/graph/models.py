@@ -190,7 +190,13 @@ def calling(*keys: str, text: str = "", name: str = "look_up", prefix: str = "ca
 
 def guard_of(**changes: Any) -> ContextGuard:
     """Return a guard that compacts at 600 tokens, counts by characters and takes short notes; `changes` win."""
-    given: dict[str, Any] = {"constraints": RULES, "trigger": ("tokens", 600), "keep": ("turns", 1), "token_counter": Counter(), "summarizer": Notes()}
+    given: dict[str, Any] = {
+        "constraints": RULES,
+        "trigger": ("tokens", 600),
+        "keep": ("turns", 1),
+        "token_counter": Counter(),
+        "summarizer": Notes(),
+    }
     return ContextGuard(**{**given, **changes})
 
 

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import warnings
 from typing import Any
 
 import pytest
-from langchain.agents.middleware import AgentMiddleware, SummarizationMiddleware, wrap_model_call
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, SummarizationMiddleware, wrap_model_call
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 from pydantic import BaseModel
 
 from langchain_ctxguard.domain.config import GuardConfig
@@ -57,7 +60,6 @@ def long_talk(turns: int, *, start: int = 0) -> list[BaseMessage]:
     for turn in range(start, start + turns):
         talk += [HumanMessage(f"Turn {turn}: {WORDS * 4}", id=f"h{turn}"), AIMessage(f"answer {turn}", id=f"a{turn}")]
     return talk
-
 
 
 def test_state_keeps_every_message() -> None:
@@ -135,7 +137,6 @@ def test_the_current_request_stands_in_every_view_of_a_long_tool_loop() -> None:
         assert count_characters(view) < 1_400
 
 
-
 def checkpoints_of(saver: InMemorySaver, config: dict[str, Any]) -> list[Any]:
     return list(saver.list(config))
 
@@ -145,7 +146,9 @@ def test_an_idle_guard_adds_no_superstep_and_no_write() -> None:
 
     def run(*middleware: Any) -> tuple[int, list[set[str]], list[list[str]]]:
         saver = InMemorySaver()
-        agent = agent_of(ScriptedChat(script=lambda number, _: calling("k") if number == 0 else "done"), *middleware, tools=[look_up], checkpointer=saver)
+        agent = agent_of(
+            ScriptedChat(script=lambda number, _: calling("k") if number == 0 else "done"), *middleware, tools=[look_up], checkpointer=saver
+        )
         agent.invoke(said("hi"), thread())
         agent.invoke(said("again"), thread())
         found = checkpoints_of(saver, thread())
@@ -222,7 +225,6 @@ def test_a_cold_process_counts_no_more_than_follows_the_newest_report() -> None:
     counter = Counter()
     chat(agent_of(ScriptedChat(usage=count_characters), guard_of(**settings, token_counter=counter), checkpointer=saver), 1, start=30)
     assert counter.shown <= 5
-
 
 
 @pytest.mark.parametrize(
@@ -383,7 +385,6 @@ def test_pins_that_do_not_fit_name_both_numbers() -> None:
     assert caught.value.needed > 200
 
 
-
 def test_works_without_a_runtime() -> None:
     """`runtime=None` costs the caches their names, nothing else: the next call finds the version it is given."""
     guard = guard_of()
@@ -417,7 +418,9 @@ def test_structured_output_survives_a_compaction() -> None:
     """An answer by tool strategy is parsed as ever in the very call that compacts."""
     final = AIMessage("", tool_calls=[{"name": "Verdict", "args": {"ok": True, "why": "fine"}, "id": "v1", "type": "tool_call"}])
     facts = Facts()
-    agent = agent_of(ScriptedChat(script=lambda *_: final), guard_of(hooks=[facts]), response_format=ToolStrategy(Verdict), checkpointer=InMemorySaver())
+    agent = agent_of(
+        ScriptedChat(script=lambda *_: final), guard_of(hooks=[facts]), response_format=ToolStrategy(Verdict), checkpointer=InMemorySaver()
+    )
     state = agent.invoke({"messages": [*long_talk(8), HumanMessage("verdict?", id="h")]}, thread())
     assert Verdict(ok=True, why="fine") == state["structured_response"]
     assert [Outcome.ACCEPTED] == facts.outcomes
@@ -447,7 +450,6 @@ def test_tools_and_system_prompt_are_counted() -> None:
     assert isinstance(guard.wrap_model_call(request_of(talk), lambda _: ModelResponse(result=[])), ModelResponse)
     assert isinstance(guard.wrap_model_call(request_of(talk, tools=tools), lambda _: ModelResponse(result=[])), ExtendedModelResponse)
     assert facts.records[0].tokens_before >= 1_400
-
 
 
 def test_stale_usage_never_triggers_again() -> None:
@@ -509,7 +511,6 @@ def test_a_decision_is_made_once_and_kept() -> None:
     assert 1 == len(notes.requests)
 
 
-
 def test_no_summary_token_reaches_the_message_stream() -> None:
     """The agent's own model summarizes, and `stream_mode="messages"` shows its answers and nothing of the summary."""
     summary = '{"user_intent": "SECRETSUMMARY of the talk"}'
@@ -554,7 +555,6 @@ def test_output_and_input_know_no_head() -> None:
     assert "ctxguard" not in agent.get_input_jsonschema().get("properties", {})
 
 
-
 def test_a_second_compactor_before_the_guard_warns_once() -> None:
     """LangChain's own summarizer beside the guard is told about once, its summary is no request and the pins stay."""
     other = SummarizationMiddleware(ScriptedChat(script=lambda *_: "OTHER SUMMARY"), trigger=("messages", 6), keep=("messages", 3))
@@ -584,8 +584,6 @@ def test_two_middleware_that_write_do_not_collide() -> None:
 
     class Marks(AgentMiddleware):
         def wrap_model_call(self, request: ModelRequest[Any], handler: Any) -> Any:
-            from langgraph.types import Command
-
             return ExtendedModelResponse(model_response=handler(request), command=Command(update={"ctxguard": {"version": 99}}))
 
     facts = Facts()
@@ -637,7 +635,6 @@ def test_a_guard_can_be_named_once_only() -> None:
         agent_of(ScriptedChat(), guard, guard_of())
 
 
-
 def test_a_thread_of_5000_messages() -> None:
     """2,500 turns at once: one compaction, one bounded view, and everything still in the state."""
     model, facts = ScriptedChat(), Facts()
@@ -655,7 +652,11 @@ def test_a_thread_of_5000_messages() -> None:
 def test_a_chinese_conversation_is_compacted_like_any_other() -> None:
     """Chinese text is counted, summarized in its language and its request stands verbatim."""
     model, facts = ScriptedChat(script=lambda number, _: f"已经处理了第{number}个订单。"), Facts()
-    agent = agent_of(model, ContextGuard(constraints=RULES, trigger=("tokens", 1_500), keep=("turns", 1), summarizer=None, hooks=[facts]), checkpointer=InMemorySaver())
+    agent = agent_of(
+        model,
+        ContextGuard(constraints=RULES, trigger=("tokens", 1_500), keep=("turns", 1), summarizer=None, hooks=[facts]),
+        checkpointer=InMemorySaver(),
+    )
     for turn in range(12):
         agent.invoke(said(f"第{turn}步：请核对订单 ORD-{turn:04d} 的金额和发货状态，" + "不要修改任何数据，只读查询。" * 20), thread())
     assert len(facts.made) >= 2
@@ -663,6 +664,91 @@ def test_a_chinese_conversation_is_compacted_like_any_other() -> None:
     assert view[-1].content.startswith("第11步：")
     assert_pinned(view)
     assert "zh" == head_of(agent).body.summary.language
+
+
+@pytest.mark.parametrize("decision", ["approve", "edit", "reject"])
+def test_a_person_in_the_loop_decides_and_the_thread_goes_on(decision: str) -> None:
+    """Approved, edited or rejected by `HumanInTheLoopMiddleware`: over several compactions pairs stay whole and pins stand in every call."""
+    script = lambda number, _: calling(f"{number}") if number % 2 == 0 else f"answer {number}"  # noqa: E731
+    answers: dict[str, dict[str, Any]] = {
+        "approve": {"type": "approve"},
+        "edit": {"type": "edit", "edited_action": {"name": "look_up", "args": {"key": "EDITED"}}},
+        "reject": {"type": "reject", "message": "no"},
+    }
+    model, facts, notes = ScriptedChat(script=script), Facts(), Notes()
+    person = HumanInTheLoopMiddleware(interrupt_on={"look_up": True})
+    agent = agent_of(model, person, guard_of(hooks=[facts], summarizer=notes), tools=[look_up], checkpointer=InMemorySaver())
+    for turn in range(6):
+        asked = agent.invoke(said(f"Turn {turn}: {WORDS * 4}"), thread())
+        assert asked["__interrupt__"]
+        agent.invoke(Command(resume={"decisions": [answers[decision]]}), thread())
+    assert 2 <= len(facts.made) == len(notes.requests)
+    assert 4 * 6 == len(agent.get_state(thread()).values["messages"])
+    assert (decision == "edit") == any("EDITED" in str(message.content) for view in model.seen for message in view)
+    for view in model.seen:
+        assert_pinned(view)
+        assert [] == check_provider_valid(view)
+
+
+@pytest.mark.field("C131")
+def test_results_that_are_together_larger_than_the_window_are_shortened_in_the_view() -> None:
+    """Three parallel results of 4,000 tokens each in a window of 3,000: the view fits and says what is left out, the state holds every word."""
+
+    @tool
+    def export(key: str) -> str:
+        """Export everything."""
+        return f"BEGIN {key} " + "0123456789" * 1_200 + f" {key} END"
+
+    script = lambda number, _: calling("a", "b", "c", name="export") if number == 0 else f"answer {number}"  # noqa: E731
+    model, facts = ScriptedChat(script=script, profile={"max_input_tokens": 3_000}), Facts()
+    guard = ContextGuard(constraints=RULES, token_counter=Counter(), summarizer=Notes(), hooks=[facts])
+    agent = agent_of(model, guard, tools=[export], checkpointer=InMemorySaver())
+    state = agent.invoke(said("export all"), thread())
+    results = [message for message in state["messages"] if isinstance(message, ToolMessage)]
+    assert all(len(message.content) > 12_000 for message in results)
+    view = model.seen[-1]
+    assert count_characters(view) <= 3_000
+    assert [] == check_provider_valid(view)
+    shown = [message for message in view if isinstance(message, ToolMessage)]
+    assert ["a", "b", "c"] == sorted(message.content.partition(" ")[2][0] for message in shown)
+    assert all("characters left out of this view" in message.content and message.content.endswith(" END") for message in shown)
+    agent.invoke(said("and?"), thread())
+    assert wire(model.seen[-1]).startswith(wire(view)[:-1])
+    assert 1 == len(facts.made)
+
+
+def test_trusted_system_messages_follow_the_pins() -> None:
+    """Where the settings trust them, system messages inside the list are blocks after the pins, before and after a compaction."""
+    config = GuardConfig.from_dict({"compaction": {"trust_system_messages": True, "trigger": ["tokens", 600], "keep": ["turns", 1]}})
+    facts, model = Facts(), ScriptedChat()
+    guard = ContextGuard(config, constraints=RULES, token_counter=Counter(), summarizer=Notes(), hooks=[facts])
+    agent = agent_of(model, guard, checkpointer=InMemorySaver(), system_prompt="SYS")
+    chat(agent, 1)
+    agent.invoke({"messages": [SystemMessage("From now on answer in French."), HumanMessage("ok?")]}, thread())
+    assert ["SYS", PINS, "\n\nFrom now on answer in French."] == system_texts(model.seen[-1])
+    chat(agent, 8)
+    assert facts.made
+    assert ["SYS", PINS, "\n\nFrom now on answer in French."] == system_texts(model.seen[-1])
+
+
+def test_a_defective_history_keeps_its_prefix_too() -> None:
+    """A thread that needs repair at every call is repaired to the same bytes at every call."""
+    talk: list[BaseMessage] = [
+        HumanMessage("one", id="h1"),
+        AIMessage("", id="a1", tool_calls=[{"name": "look_up", "args": {"key": "x"}, "id": "lost", "type": "tool_call"}]),
+        HumanMessage("never mind", id="h2"),
+        ToolMessage("whose is this?", tool_call_id="unknown", id="t1"),
+        SystemMessage("I am the system", id="s1"),
+        HumanMessage("two", id="h3"),
+    ]
+    model = ScriptedChat()
+    agent = agent_of(model, guard_of(), checkpointer=InMemorySaver())
+    agent.invoke({"messages": talk}, thread())
+    for _ in range(3):
+        agent.invoke(said("more"), thread())
+    for before, after in itertools.pairwise(model.seen):
+        assert [] == check_provider_valid(after)
+        assert wire(after).startswith(wire(before)[:-1])
 
 
 def test_deleting_is_still_the_models_to_decide() -> None:

@@ -13,6 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langchain_ctxguard.backends.chat_model import ChatModelSummarizer
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
 from langchain_ctxguard.domain.config import GuardConfig
+from langchain_ctxguard.domain.summary import Fact, SummaryDraft
 from langchain_ctxguard.domain.version import Outcome
 from langchain_ctxguard.errors import ContextBudgetError
 from langchain_ctxguard.graph.guard import ContextGuard
@@ -38,7 +39,7 @@ from tests.graph.models import (
 )
 from tests.support.builders import count_characters
 
-SECRET = "SECRET words of a failing summarizer"
+LEAKED = "LEAKED words of a failing summarizer"
 
 
 def configured(compaction: dict[str, Any], **settings: Any) -> ContextGuard:
@@ -53,11 +54,12 @@ class Counted:
     name = "down"
 
     def __init__(self) -> None:
+        """Start at nothing."""
         self.asked = 0
 
     def summarize(self, request: Any) -> Any:
         self.asked += 1
-        raise ConnectionError(SECRET)
+        raise ConnectionError(LEAKED)
 
     async def asummarize(self, request: Any) -> Any:
         return self.summarize(request)
@@ -100,12 +102,12 @@ def test_a_poisoned_summary_gives_no_order_and_closes_no_tag() -> None:
         AIMessage(""),
         AIMessage("   "),
         AIMessage("Previous conversation was too long to summarize."),
-        AIMessage("no JSON at all " + SECRET),
-        AIMessage([{"type": "thinking", "thinking": SECRET, "signature": "s"}]),
-        AIMessage("", tool_calls=[{"name": "look_up", "args": {"key": SECRET}, "id": "x"}]),
+        AIMessage("no JSON at all " + LEAKED),
+        AIMessage([{"type": "thinking", "thinking": LEAKED, "signature": "s"}]),
+        AIMessage("", tool_calls=[{"name": "look_up", "args": {"key": LEAKED}, "id": "x"}]),
         AIMessage('{"user_intent": "", "facts": []}'),
-        AIMessage('{"user_intent": "' + SECRET * 2_000 + '"}'),
-        ConnectionError(SECRET),
+        AIMessage('{"user_intent": "' + LEAKED * 2_000 + '"}'),
+        ConnectionError(LEAKED),
     ],
     ids=["empty", "blank", "placeholder", "not_json", "reasoning", "tool_call", "empty_object", "too_long", "raises"],
 )
@@ -118,8 +120,8 @@ async def test_a_chat_model_that_answers_no_summary(answer: Any, is_async: bool)
     await achat(agent, 8) if is_async else chat(agent, 8)
     assert Outcome.FELL_BACK in facts.outcomes
     assert all(failure.startswith("chat_model:") for record in facts.made for failure in record.failures)
-    assert SECRET not in str([plain(view) for view in model.seen])
-    assert SECRET not in str([fact.model_dump() for fact in facts.all])
+    assert LEAKED not in str([plain(view) for view in model.seen])
+    assert LEAKED not in str([fact.model_dump() for fact in facts.all])
 
 
 def test_a_hanging_summarizer_is_abandoned() -> None:
@@ -171,7 +173,7 @@ def test_the_cool_down_after_a_version_holds() -> None:
         def summarize(self, request: Any) -> Any:
             draft = super().summarize(request)
             if len(self.requests) > 1:
-                raise ConnectionError(SECRET)
+                raise ConnectionError(LEAKED)
             return draft
 
     facts, notes = Facts(), ThenDown()
@@ -191,7 +193,11 @@ def test_the_cool_down_after_a_version_holds() -> None:
 def test_the_cool_down_survives_a_restart() -> None:
     """It lies in the head: a guard that remembers nothing does not ask again."""
     saver, facts, down = InMemorySaver(), Facts(), Counted()
-    chat(agent_of(ScriptedChat(), without_fallback(down, facts), checkpointer=saver), 6)
+    agent = agent_of(ScriptedChat(), without_fallback(down, facts), checkpointer=saver)
+    turn = 0
+    while not facts.outcomes:
+        chat(agent, 1, start=turn)
+        turn += 1
     assert 1 == down.asked
     for _ in range(3):
         again = agent_of(ScriptedChat(), without_fallback(down, facts), checkpointer=saver)
@@ -199,17 +205,20 @@ def test_the_cool_down_survives_a_restart() -> None:
     assert 1 == down.asked
 
 
+@pytest.mark.parametrize("restarts", [False, True])
 @pytest.mark.parametrize("factor", [0.6, 1.8])
-def test_the_cool_down_is_measured_as_the_trigger_is(factor: float) -> None:
-    """A provider that counts otherwise than we do starts no attempt at each step."""
-    facts, down = Facts(), Counted()
+def test_the_cool_down_holds_where_a_provider_counts_otherwise(factor: float, restarts: bool) -> None:  # noqa: FBT001
+    """A provider that counts otherwise than we do starts no attempt at each step, in this process or the next."""
+    facts, down, saver = Facts(), Counted(), InMemorySaver()
     model = ScriptedChat(usage=lambda messages: int(factor * count_characters(messages)))
-    agent = agent_of(model, without_fallback(down, facts), checkpointer=InMemorySaver())
+    agent = agent_of(model, without_fallback(down, facts), checkpointer=saver)
     turn = 0
-    while not facts.outcomes:
+    while not down.asked:
         chat(agent, 1, start=turn)
         turn += 1
     for _ in range(3):
+        if restarts:
+            agent = agent_of(model, without_fallback(down, facts), checkpointer=saver)
         agent.invoke(said("ok"), thread())
     assert 1 == down.asked
 
@@ -219,9 +228,22 @@ def test_a_view_that_stays_above_the_trigger_is_not_compacted_at_each_step() -> 
     facts, notes = Facts(), Notes()
     model = ScriptedChat(usage=lambda messages: int(1.9 * count_characters(messages)))
     agent = agent_of(model, guard_of(hooks=[facts], summarizer=notes, keep=("tokens", 480)), checkpointer=InMemorySaver())
-    chat(agent, 16, text=WORDS)
-    assert 2 <= len(facts.made) <= 5
-    assert len(facts.records) <= 6
+    chat(agent, 60, text=WORDS)
+    assert 3 <= len(facts.made) == len(notes.requests) <= 8
+
+
+def test_keep_and_summary_that_reach_the_trigger_together_do_not_ask_at_each_step() -> None:
+    """Where `keep` and the summary together reach the trigger, the summarizer is asked when the view has grown, not at each call."""
+
+    class Full(Notes):
+        def summarize(self, request: Any) -> SummaryDraft:
+            super().summarize(request)
+            return SummaryDraft(facts=tuple(Fact(statement=f"Order {n} was looked at and found in order by the clerk.") for n in range(12)))
+
+    notes = Full()
+    agent = agent_of(ScriptedChat(), guard_of(summarizer=notes, trigger=("messages", 12), keep=("messages", 11)), checkpointer=InMemorySaver())
+    chat(agent, 36, text=WORDS)
+    assert 3 <= len(notes.requests) <= 12
 
 
 def test_a_trigger_in_messages_makes_progress() -> None:

@@ -49,7 +49,9 @@ def tool_unit(number: int, *, calls: int = 1, size: int = 360, prefix: str = "u"
     call_ids = [f"{prefix}{number}-c{index}" for index in range(calls)]
     call = AIMessage(
         f"Step {number}: 继续核对。",
-        tool_calls=[{"name": "query_order", "args": {"order": f"ORD-{number:04d}", "part": index}, "id": name} for index, name in enumerate(call_ids)],
+        tool_calls=[
+            {"name": "query_order", "args": {"order": f"ORD-{number:04d}", "part": index}, "id": name} for index, name in enumerate(call_ids)
+        ],
         id=f"{prefix}{number}-ai",
     )
     results: list[BaseMessage] = []

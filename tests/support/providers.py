@@ -49,7 +49,7 @@ def has_readable_content(message: BaseMessage) -> bool:
     return any(block.get("type") != "text" or str(block.get("text", "")).strip() for block in blocks_of(message)) or bool(call_ids_of(message))
 
 
-def check_provider_valid(  # noqa: C901, PLR0912 - one pass over the list reads best in one piece
+def check_provider_valid(
     messages: Sequence[BaseMessage],
     *,
     allow_in_flight: bool = True,
@@ -122,7 +122,7 @@ def check_provider_valid(  # noqa: C901, PLR0912 - one pass over the list reads 
         if not message.id:
             continue
         other = owners.setdefault(message.id, message)
-        if other is not message and doubled[message.id] < 2:  # noqa: PLR2004 - twice
+        if other is not message and doubled[message.id] < 2:
             faults.append(f"message {n} has the id {message.id!r} of another message")
     faults += [f"message {n} stands twice" for n, message in enumerate(messages) if any(message is other for other in messages[:n])]
     return faults
@@ -251,7 +251,7 @@ def check_openai_responses(payload: dict[str, Any], *, allow_in_flight: bool = T
     return faults
 
 
-def check_anthropic(payload: dict[str, Any], *, allow_in_flight: bool = True, human_first: bool = True) -> list[str]:  # noqa: C901
+def check_anthropic(payload: dict[str, Any], *, allow_in_flight: bool = True, human_first: bool = True) -> list[str]:
     """Return why the messages endpoint would refuse the body. Neighbours of one role are merged first, as the endpoint does."""
     merged: list[tuple[str, list[dict[str, Any]]]] = []
     faults = [] if payload["messages"] else ["`messages` is empty"]

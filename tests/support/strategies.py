@@ -73,7 +73,7 @@ def _ai_content(draw: st.DrawFn, marks: Marks, calls: list[dict[str, Any]], *, t
 
 
 @st.composite
-def conversations(  # noqa: PLR0913 - each switch turns one kind of content off
+def conversations(
     draw: st.DrawFn,
     *,
     max_turns: int = 4,
@@ -182,7 +182,9 @@ def call_id_reused_later(rng: random.Random, messages: list[BaseMessage]) -> Non
     first = messages[rng.choice(spots)]
     assert isinstance(first, ToolMessage)
     name = first.tool_call_id
-    messages.append(AIMessage(_mark(rng, "again"), tool_calls=[{"name": "lookup", "args": {"key": "again"}, "id": name}], id=f"r{rng.randrange(10**9)}"))
+    messages.append(
+        AIMessage(_mark(rng, "again"), tool_calls=[{"name": "lookup", "args": {"key": "again"}, "id": name}], id=f"r{rng.randrange(10**9)}")
+    )
     messages.append(ToolMessage(_mark(rng, f"⟦for:{name}⟧later answer"), tool_call_id=name, id=f"r{rng.randrange(10**9)}"))
 
 
@@ -234,7 +236,7 @@ def call_without_id(rng: random.Random, messages: list[BaseMessage]) -> None:
     if isinstance(content, list):
         content = [block for block in content if not (isinstance(block, dict) and block.get("type") == "tool_use" and block.get("id") == name)]
     messages[n] = message.model_copy(update={"tool_calls": calls, "content": content})
-    if rng.random() < 0.5:  # noqa: PLR2004 - a coin
+    if rng.random() < 0.5:
         for m, other in enumerate(messages):
             if isinstance(other, ToolMessage) and other.tool_call_id == name:
                 text = str(other.content).replace(f"⟦for:{name}⟧", "⟦for:⟧")
@@ -247,7 +249,7 @@ def invalid_call(rng: random.Random, messages: list[BaseMessage]) -> None:
     spot = rng.choice([n for n in range(len(messages) + 1) if n == len(messages) or not isinstance(messages[n], ToolMessage)])
     broken = {"name": "lookup", "args": '{"key": ', "id": name, "error": "not JSON", "type": "invalid_tool_call"}
     added: list[BaseMessage] = [AIMessage(_mark(rng, "invalid"), invalid_tool_calls=[broken], id=f"{name}-ai")]
-    if rng.random() < 0.5:  # noqa: PLR2004 - a coin
+    if rng.random() < 0.5:
         added.append(ToolMessage(_mark(rng, f"⟦for:{name}⟧cannot parse"), tool_call_id=name, status="error", id=f"{name}-result"))
     messages[spot:spot] = added
 

@@ -1,0 +1,83 @@
+"""What the docs list is what is there: settings, rule keys, commands and options, files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from langchain_ctxguard import Constraint, GuardConfig
+from langchain_ctxguard.cli import build_app
+from langchain_ctxguard.domain.config import CompactionSettings
+from langchain_ctxguard.domain.version import Outcome
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+ROW = re.compile(r"^\| (`[^|]+`) \|(?: ([^|]*) \|)?", re.MULTILINE)
+
+
+def section(page: str, heading: str) -> str:
+    """Return what stands on a page under a heading, up to the next of the same level."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def rows(text: str) -> dict[str, str]:
+    """Return the second cell of each table row by the first, without backticks."""
+    return {row[1].strip("`"): (row[2] or "").strip().strip("`") for row in ROW.finditer(text)}
+
+
+def test_every_setting_is_listed_with_its_default() -> None:
+    """The settings table has a row for each setting, in the order of the code, and its default is the real one."""
+    listed = {name: ast.literal_eval(default) for name, default in rows(section("compaction.md", "Settings")).items()}
+    expected = {name: field.default for name, field in CompactionSettings.model_fields.items()}
+    assert list(expected.items()) == list(listed.items())
+
+
+def test_every_rule_key_is_listed_with_its_default() -> None:
+    """The table of rule keys has a row for each field of a constraint."""
+    expected = {name: "" if field.is_required() else str(field.default) for name, field in Constraint.model_fields.items()}
+    assert sorted(expected.items()) == sorted(rows(section("configuration.md", "constraints")).items())
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/compaction.md"])
+def test_every_outcome_is_listed(page: str) -> None:
+    """Each outcome an attempt can have is explained."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    table = text.split("| outcome |")[1].split("\n\n")[0]
+    assert sorted(Outcome) == sorted(rows(table))
+
+
+def test_the_config_examples_load(tmp_path: Path) -> None:
+    """Each YAML example is a config file as it stands."""
+    examples = re.findall(r"^```yaml\n(.*?)^```", (DOCS / "configuration.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert examples
+    for example in examples:
+        path = tmp_path / "ctxguard.yaml"
+        path.write_text(example, encoding="utf-8")
+        assert GuardConfig() != GuardConfig.from_file(path)
+
+
+def test_every_command_and_option_is_listed() -> None:
+    """The page names the commands and options that `--help` names, and no others."""
+    text = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    commands = typer.main.get_command(build_app()).commands  # type: ignore[attr-defined]  # an app of several commands is a group
+    assert list(commands) == re.findall(r"^## ctxguard (\S+)$", text, re.MULTILINE)
+    for name, command in commands.items():
+        options = {option for parameter in command.params for option in parameter.opts if option.startswith("-")}
+        listed = {option for row in rows(section("command-line.md", f"ctxguard {name}")) for option in re.findall(r"--?[a-z]+", row)}
+        assert options == listed
+
+
+def test_the_architecture_names_files_that_exist() -> None:
+    """Each path that ARCHITECTURE.md tells a reader to open is there, and every floor of the package is drawn."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w./]+(?:\.py|\.md|/decisions))`", text)
+    places = [ROOT, ROOT / "langchain_ctxguard"]
+    assert [] == [name for name in named if not any((place / name).exists() for place in places)]
+    floors = {path.name for path in (ROOT / "langchain_ctxguard").iterdir() if not path.name.startswith(("_", "py."))}
+    drawn = set(re.findall(r"^ {4}.{30}(\w+)(?:/|\.py)", text, re.MULTILINE))
+    assert {name.removesuffix(".py") for name in floors} == drawn
