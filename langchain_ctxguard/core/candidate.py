@@ -54,7 +54,8 @@ class Bench:
         language = language_of(" ".join(spoken[-8:])) or (None if previous is None else previous.language)
         if draft.is_empty and previous is not None:
             draft = _carrying(previous)
-        return clean(draft, sources, previous=previous, original_goal=goal, language=language)
+        rules = tuple(rule.text for rule in self.situation.rules)
+        return clean(draft, sources, previous=previous, original_goal=goal, language=language, rules=rules)
 
     def candidate(self, cleaned: Cleaned, sources: Sources, *, dropped_keys: int = 0) -> Candidate:
         """Return the version a cleaned summary makes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from langchain_ctxguard.core.bounds import clipped, readable
@@ -68,13 +68,14 @@ def clean(
     previous: StructuredSummary | None,
     original_goal: str,
     language: str | None,
+    rules: Sequence[str] = (),
 ) -> Cleaned:
     """Return the summary a draft amounts to.
 
     Orders and permissions are removed unless the user said them in so many words (then they are the user's claim). Facts are judged by
-    `provenance`; a claim of authority is rendered as a claim, whoever tells it.
+    `provenance`; a claim of authority is rendered as a claim, whoever tells it. What restates one of the `rules` leaves: it stands in the pins.
     """
-    door = _Door.of(sources, previous)
+    door = _Door.of(sources, previous, rules)
     intent = _tidy(draft.user_intent) if door.admits(draft.user_intent) else ""
     facts = door.facts(draft.facts)
     decisions = {
@@ -107,26 +108,34 @@ class _Door:
     carried: frozenset[str]
     """Items of the summary in force: they were admitted when their source was at hand."""
 
+    pinned: tuple[str, ...] = ()
+    """The rules in force, folded."""
+
     removed: int = 0
     downgraded: int = 0
 
     @classmethod
-    def of(cls, sources: Sources, previous: StructuredSummary | None) -> _Door:
+    def of(cls, sources: Sources, previous: StructuredSummary | None, rules: Sequence[str]) -> _Door:
+        pinned = tuple(folded(rule) for rule in rules)
         if previous is None:
-            return cls(sources, {}, frozenset())
+            return cls(sources, {}, frozenset(), pinned)
         decided = (text for decision in previous.decisions for text in (decision.chosen, decision.why, *decision.rejected))
         carried = frozenset(map(folded, (*previous.pending_items, *previous.open_questions, previous.user_intent, *decided)))
-        return cls(sources.knowing(_told_before(previous)), {folded(fact.statement): fact for fact in previous.facts}, carried)
+        return cls(sources.knowing(_told_before(previous)), {folded(fact.statement): fact for fact in previous.facts}, carried, pinned)
 
     def admits(self, text: str) -> bool:
         """Say whether `text` is an item: it says something, and gives no order and claims no authority but in the user's own words."""
         plain = folded(text)
-        if is_placeholder(plain):
+        if is_placeholder(plain) or self._restates_a_pin(plain):
             return False
         if (gives_order(plain) or claims_authority(plain)) and plain not in self.carried and not self._is_the_users(text):
             self.removed += 1
             return False
         return True
+
+    def _restates_a_pin(self, plain: str) -> bool:
+        bare = plain.removesuffix("…").strip()
+        return bool(bare) and any(bare in rule and 2 * len(bare) >= len(rule) for rule in self.pinned)
 
     def _is_the_users(self, text: str) -> bool:
         held = self.sources.holder(text, None)
@@ -139,7 +148,7 @@ class _Door:
         facts: dict[str, Fact] = {}
         for fact in told:
             statement = _tidy(fact.statement)
-            if is_placeholder(statement):
+            if is_placeholder(statement) or self._restates_a_pin(folded(statement)):
                 continue
             found = judged(fact.model_copy(update={"statement": statement}), self.sources, self.known)
             if not self._may_tell(statement, found):

@@ -14,7 +14,7 @@ from langchain_ctxguard.core.compile import Compiled, rendered
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect, Summarize, SummaryFailure, SummaryRequest
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import language_of
-from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of
+from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, widened
 from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, text_of
@@ -77,6 +77,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     if not is_full and not can_gain(material, bounds, situation, plan.settings, count):
         return (yield from _left_alone(situation, before, record, "What could leave the view is too little to gain anything by it."))
 
+    bounds = widened(bounds, choice, plan)
     bench = Bench(situation, plan, material, bounds, count)
     asked = yield from _asked(bench)
     record = record.model_copy(

@@ -6,7 +6,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, convert_to_messages, convert_to_openai_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    convert_to_messages,
+    convert_to_openai_messages,
+)
 
 from langchain_ctxguard.core.roles import results_of
 from langchain_ctxguard.errors import ConfigurationError

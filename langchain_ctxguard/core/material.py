@@ -21,7 +21,7 @@ from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.summary import StructuredSummary
 
 _SUMMARY_WINDOW_SHARE = 0.02
-_SUMMARY_CONTEXT_SHARE = 0.15
+_SUMMARY_CONTEXT_SHARE = 0.25
 _SUMMARY_LEAST = 300
 _RESULT_LEAST = 40
 _FLOOR_SLACK = 48
@@ -58,8 +58,7 @@ def bounds_of(situation: Situation, plan: Plan, repaired: Repaired, count: Count
     context = tokens_before if plan.goal is None else min(tokens_before, plan.goal)
     settings = plan.settings
     has_tools = any(unit.kind == "tools" for unit in repaired.units)
-    summary = max(settings.summary_tokens, int(_SUMMARY_WINDOW_SHARE * plan.window))
-    summary = min(summary, max(_SUMMARY_LEAST, int(_SUMMARY_CONTEXT_SHARE * context)))
+    summary = min(_most(plan), max(_SUMMARY_LEAST, int(_SUMMARY_CONTEXT_SHARE * context)))
     evidence = int(settings.evidence_share * min(plan.window, context)) if has_tools or situation.head.body is not None else 0
     floor = text_tokens(count, render_summary(StructuredSummary(original_goal="x"), version=1)) + _FLOOR_SLACK
     if evidence:
@@ -67,6 +66,21 @@ def bounds_of(situation: Situation, plan: Plan, repaired: Repaired, count: Count
     if plan.goal is not None:
         summary = min(summary, max(floor, plan.goal // 4))
     return Bounds(summary=max(summary, floor), evidence=evidence, floor=floor)
+
+
+def widened(bounds: Bounds, choice: Choice, plan: Plan) -> Bounds:
+    """Return `bounds` with the room that pins and kept messages leave free of a budget given to the summary, up to its own limit.
+
+    Only where the budget is the caller's: an agent's goal is its trigger, and filling up to it would start the next compaction.
+    """
+    if plan.goal is None or plan.goal != plan.limit:
+        return bounds
+    free = plan.goal - (choice.needed - bounds.floor) - bounds.evidence
+    return replace(bounds, summary=max(bounds.summary, min(_most(plan), free)))
+
+
+def _most(plan: Plan) -> int:
+    return max(plan.settings.summary_tokens, int(_SUMMARY_WINDOW_SHARE * plan.window))
 
 
 def choice_of(
