@@ -7,6 +7,7 @@
     |  |- InvalidSummaryError       the summarizer's answer does not fit, after repair
     |  |- RetentionError            rules in force are missing and `on_violation="stop"`
     |  `- ContextBudgetError        pins and current request do not fit; names both numbers
+    |- CheckFailedError             an answer or a result failed the check of a rule, and the rule says to stop
     |- StoreError                   a log that cannot do what was asked
     |  `- LogConflictError          someone appended first
     `- TranscriptError              a transcript file that cannot be read; names file, line and reason
@@ -78,6 +79,18 @@ class ContextBudgetError(CompactionError):
         super().__init__(message)
         self.needed = needed
         self.budget = budget
+
+
+class CheckFailedError(ContextGuardError):
+    """An answer or a tool's result failed the check of a rule that stops the run.
+
+    `rules` holds the ids of the rules.
+    """
+
+    def __init__(self, message: str, *, rules: tuple[str, ...]) -> None:
+        """Keep the ids of the rules beside the sentence."""
+        super().__init__(message)
+        self.rules = rules
 
 
 class StoreError(ContextGuardError):

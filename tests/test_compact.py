@@ -175,7 +175,29 @@ def test_messages_serialised_with_their_type_apart_are_read_or_refused_by_index(
 
 @pytest.mark.parametrize(
     "item",
-    [None, 5, 1.5, True, b"bytes", object(), [], (), {}, {"role": "user"}, {"content": "x"}, {"role": "king", "content": "x"}, {"role": None, "content": "x"}, {"role": "user", "content": 5}, ("a", "b", "c"), {"role": "tool", "content": "x"}, {"type": "nothing", "content": "x"}, HumanMessage, ["user", None], {"role": "assistant", "tool_calls": 5, "content": "x"}, {"role": "assistant", "tool_calls": [5], "content": "x"}],
+    [
+        None,
+        5,
+        1.5,
+        True,
+        b"bytes",
+        object(),
+        [],
+        (),
+        {},
+        {"role": "user"},
+        {"content": "x"},
+        {"role": "king", "content": "x"},
+        {"role": None, "content": "x"},
+        {"role": "user", "content": 5},
+        ("a", "b", "c"),
+        {"role": "tool", "content": "x"},
+        {"type": "nothing", "content": "x"},
+        HumanMessage,
+        ["user", None],
+        {"role": "assistant", "tool_calls": 5, "content": "x"},
+        {"role": "assistant", "tool_calls": [5], "content": "x"},
+    ],
 )
 def test_what_is_no_message_is_refused_by_its_index(item: Any) -> None:
     """`ConfigurationError` and nothing else, and it says which."""

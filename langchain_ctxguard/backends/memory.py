@@ -28,15 +28,16 @@ class MemoryLog:
     def append(self, stream: Stream, bodies: Sequence[bytes], *, expected: int | None = None, refs: Sequence[str] = ()) -> list[Entry]:
         """Append `bodies` as one; see `ports.Log`."""
         with self._lock:
-            entries = self._entries.setdefault(stream, [])
+            entries = self._entries.get(stream, [])
             if expected is not None and expected != len(entries):
                 raise LogConflictError(stream, expected=expected, found=len(entries))
             added: list[Entry] = []
             last = entries[-1] if entries else None
             for body in bodies:
-                last = chained(stream, last, self._clock(), body, tuple(refs))
+                last = chained(stream, last, self._clock(), body, tuple(dict.fromkeys(refs)))
                 added.append(last)
-            entries.extend(added)
+            # Nothing is kept unless all of it is.
+            self._entries.setdefault(stream, entries).extend(added)
             for entry in added:
                 for ref in entry.refs:
                     self._refs.setdefault(ref, []).append(entry)
@@ -45,7 +46,7 @@ class MemoryLog:
     def read(self, stream: Stream, since: int = 0) -> list[Entry]:
         """Return the entries of a stream after number `since`."""
         with self._lock:
-            return list(self._entries.get(stream, ())[since:])
+            return list(self._entries.get(stream, ())[max(since, 0) :])
 
     def heads(self, streams: Sequence[Stream]) -> list[int]:
         """Return the number of the last entry of each stream, 0 for an empty one."""

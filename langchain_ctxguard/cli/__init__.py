@@ -18,7 +18,7 @@ def build_app() -> typer.Typer:
     # Importing this package must stay free.
     import typer
 
-    from langchain_ctxguard.cli import compact
+    from langchain_ctxguard.cli import compact, constraints, init, schema
     from langchain_ctxguard.cli.demo_options import demo
 
     app = typer.Typer(
@@ -31,4 +31,7 @@ def build_app() -> typer.Typer:
     )
     app.command("compact")(compact.compact)
     app.command("demo")(demo)
+    app.command("constraints")(constraints.constraints)
+    app.command("schema")(schema.schema)
+    app.command("init")(init.init)
     return app

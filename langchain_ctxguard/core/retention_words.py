@@ -10,7 +10,7 @@ delete deletion remove removal erase erasure wipe purge discard destroy destruct
 drop | 丢弃
 cancel cancellation annul | 取消 撤单 撤销 撤回
 send sent dispatch deliver forward mail email transmit | 发送 发给 寄 寄出 寄给 寄送 发出 转发 群发 发放 投递 传给 交给 送给 送出 送往 递交
-share disclose disclosure reveal divulge leak expose tell told inform notify notification say said communicate give given hand pass mention quote name state announce \
+share disclose disclosure reveal divulge leak expose tell told inform notify notification say said communicate give given mention quote state announce \
 publish show shown display read speak spoken discuss talk | 泄露 透露 披露 告诉 告知 通知 透漏 公布 公开 外泄 说出 报出 念出 念 读出 读 展示 显示 出示 提供 谈论 讨论 \
 谈 提及 提到 提起 说 讲 转告 知会 说明 报给 给出 提
 ask question inquire enquire request query | 询问 问 提问 请示 问问 打听 问到 追问 过问 征求 问过 请教 发问
@@ -20,7 +20,7 @@ approve approval authorise authorize authorisation authorization consent permiss
 review inspect inspection check verify verification validate validation confirm confirmation examine audit | 审核 审阅 核对 检查 确认 核实 验证 查验 复核 审查 校验 \
 查看 核查 查 检验 过目 评审 查清 看过 审过
 create add addition introduce insert make made generate produce | 新增 创建 添加 新建 增加 加入 生成 引入 加 建立 建 做 制作 开设
-change modify edit alter update touch amend adjust revise patch | 修改 更改 变更 改动 编辑 调整 更新 动 改 改写 改变 触碰 碰 动过
+change modify edit alter update touch amend adjust revise patch untouched unchanged unaltered unedited unmodified intact | 修改 更改 变更 改动 编辑 调整 更新 动 改 改写 改变 触碰 碰 动过
 write written wrote record log put store save note | 写入 写进 写 记录 记入 登记 记 写到 落入 录入 登录 记下
 keep kept retain retention hold held leave left remain stay maintain preserve preservation | 保留 保存 保持 留存 留 留在 停留 维持 存放 留着 留给 存
 archive | 归档 存档

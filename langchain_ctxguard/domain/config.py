@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from langchain_ctxguard.domain.config_text import locate, read_mapping
-from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.constraint import CommandCheck, Constraint, ConstraintSource, PatternCheck, SchemaCheck, Scope
 from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.errors import ConfigurationError
 
@@ -180,6 +180,14 @@ def _rule_data(item: Any) -> Any:
     if not isinstance(item, (dict, Constraint)):
         msg = f"a rule is a text or a mapping with `constraint_id` and `text`, not {_shown(item)}"
         raise ValueError(msg)
+    if isinstance(item, dict):
+        for key in ("version", "priority"):
+            # Pydantic reads true as 1.
+            if isinstance(item.get(key), bool):
+                fault = PydanticCustomError("whole_number", f"`{key}` takes a whole number, not {item[key]}")
+                details = InitErrorDetails(type=fault, loc=(key,), input=item[key])
+                title = "Constraint"
+                raise ValidationError.from_exception_data(title, [details])
     return item
 
 
@@ -188,11 +196,43 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"  # noqa: PLR2004 - enough to know it by
 
 
+def _off_is_a_word(value: Any) -> Any:
+    # YAML reads a bare `off` as false.
+    return "off" if value is False else value
+
+
+def _refresh_makes_sense(value: Any) -> Any:
+    if value == "call" or (isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _DAY_S):
+        return value
+    msg = f'`refresh` is "call" or a number of seconds up to a day, not {_shown(value)}'
+    raise ValueError(msg)
+
+
+_DAY_S = 86_400
+
+Rule = Annotated[
+    Constraint,
+    BeforeValidator(_rule_data, json_schema_input_type=Annotated[str, Field(min_length=1, description="The shortest rule: its text.")] | Constraint),
+]
+"""A rule as a config takes it: a plain text, or a mapping."""
+
+
 class GuardConfig(Value):
     """Everything about a guard that is data. Objects (summarizer, hooks, counter, clock) go to the constructor."""
 
-    constraints: tuple[Annotated[Constraint, BeforeValidator(_rule_data)], ...] = ()
+    constraints: tuple[Rule, ...] = ()
     compaction: CompactionSettings = CompactionSettings()
+    inferred: Annotated[Literal["pin", "ask", "off"], BeforeValidator(_off_is_a_word)] = "pin"
+    """Rules said in a conversation: quoted as evidence at once, only after a person confirmed them, or not looked for."""
+
+    remind: Annotated[Literal["off", "critical"], BeforeValidator(_off_is_a_word)] = "off"
+    """Repeat the critical rules as an instruction near the end of a call."""
+
+    refresh: Annotated[Literal["call"] | float, BeforeValidator(_refresh_makes_sense)] = "call"
+    """When the registry is asked whether a rule changed: at each call, or when so many seconds have passed."""
+
+    workspace: str | None = Field(default=None, min_length=1)
+    """Path the run works in: rules of scope `workspace` are held against it."""
 
     @field_validator("constraints", mode="before")
     @classmethod
@@ -228,7 +268,7 @@ class GuardConfig(Value):
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
-        """Return the config of a YAML file.
+        """Return the config of a YAML file; a rule that names no source comes from that file.
 
         Raises:
             ConfigurationError: naming file, line and key.
@@ -241,13 +281,28 @@ class GuardConfig(Value):
             raise ConfigurationError(msg) from error
         data = read_mapping(text, name=str(source))
         try:
-            return cls.model_validate(data)
+            config = cls.model_validate(data)
         except ValidationError as error:
             raise ConfigurationError(describe(error, name=str(source), text=text)) from error
+        origin = ConstraintSource(type="config", ref=str(source))
+        rules = (rule if "source" in rule.model_fields_set else rule.model_copy(update={"source": origin}) for rule in config.constraints)
+        return config.model_copy(update={"constraints": tuple(rules)}) if config.constraints else config
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema (draft 2020-12) of a config file, for editors and for checks without this package."""
+        schema = cls.model_json_schema()
+        for definition in schema["$defs"].values():
+            # An editor shows it beside the key: the first paragraph is enough.
+            definition["description"] = definition.get("description", "").partition("\n\n")[0]
+        for section in ("constraints", "compaction"):
+            # A section without a value means the defaults.
+            schema["properties"][section] = {"anyOf": [schema["properties"][section], {"type": "null"}]}
+        return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "ctxguard.yaml"}
 
 
 def unique_constraints(constraints: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
-    """Return `constraints` with repeats once.
+    """Return `constraints` with repeats once; where a rule comes from makes it no other.
 
     Raises:
         ConfigurationError: one id with two texts; nobody could say which of them holds.
@@ -255,7 +310,7 @@ def unique_constraints(constraints: tuple[Constraint, ...]) -> tuple[Constraint,
     known: dict[str, Constraint] = {}
     for constraint in constraints:
         earlier = known.setdefault(constraint.constraint_id, constraint)
-        if earlier != constraint:
+        if earlier != constraint.model_copy(update={"source": earlier.source}):
             msg = (
                 f"Two constraints are called '{constraint.constraint_id}' and differ ({earlier.text!r} and {constraint.text!r}). "
                 "Give one of them another `constraint_id`."
@@ -268,18 +323,50 @@ def describe(error: ValidationError, *, name: str | None = None, text: str | Non
     """Return one line for each fault of a config, with file and line where they are known."""
     lines = []
     for fault in error.errors(include_url=False):
-        path = fault["loc"]
+        path = _written_path(fault)
+        if path is None:
+            continue
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".") or "config"
         place = key
         if name is not None and text is not None:
             place = f"{name}:{locate(text, path)}: {key}"
-        lines.append(f"{place}: {_sentence(fault)}")
+        lines.append(f"{place}: {_sentence(fault, path)}")
     return "\n".join(dict.fromkeys(lines))
 
 
-def _sentence(fault: ErrorDetails) -> str:
+def _written_path(fault: ErrorDetails) -> tuple[int | str, ...] | None:
+    """Return where a fault stands in what was written; `None` for the branch of a union that was not meant."""
+    path = fault["loc"]
+    for index, part in enumerate(path):
+        if path[index - 1 : index] != ("validator",):
+            continue
+        if part == "str":
+            return None
+        # Behind the union stands the tag of its branch; neither is a key of the file.
+        return path[:index] + path[index + 2 :]
+    return path
+
+
+_CHECK_FORMS = "a validator is the name of a registered one, or a mapping with `pattern`, `json_schema` or `argv`"
+_SENTENCES = {
+    "timezone_aware": "a moment needs its time zone, as in 2026-12-31T00:00:00Z",
+    "union_tag_not_found": _CHECK_FORMS,
+    "union_tag_invalid": _CHECK_FORMS,
+}
+_PATTERNS = {
+    "constraint_id": "takes a name without blanks, quotes, `@` or angle brackets",
+    "supersedes": "takes `id@version`, such as `no-deletes@2`",
+}
+
+
+def _sentence(fault: ErrorDetails, path: tuple[int | str, ...]) -> str:
+    last = str(path[-1]) if path else ""
+    if fault["type"] == "string_pattern_mismatch" and last in _PATTERNS:
+        return f"`{last}` {_PATTERNS[last]}, not {_shown(fault['input'])}"
+    if last == "validator" and fault["type"] == "model_attributes_type":
+        return f"{_CHECK_FORMS}, not {_shown(fault['input'])}"
     if fault["type"] != "extra_forbidden":
-        return fault["msg"].removeprefix("Value error, ")
-    models: tuple[type[Value], ...] = (GuardConfig, CompactionSettings, Constraint)
-    close = get_close_matches(str(fault["loc"][-1]), [name for model in models for name in model.model_fields], n=1)
+        return _SENTENCES.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
+    models: tuple[type[Value], ...] = (GuardConfig, CompactionSettings, Constraint, ConstraintSource, Scope, PatternCheck, SchemaCheck, CommandCheck)
+    close = get_close_matches(last, [name for model in models for name in model.model_fields], n=1)
     return f"no such key; did you mean `{close[0]}`?" if close else "no such key"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from pydantic import AwareDatetime
@@ -18,6 +19,11 @@ class Stream(Value):
     tenant: str = "default"
     kind: str
     key: str
+
+    def __str__(self) -> str:
+        """Name it in a sentence."""
+        whose = "" if self.tenant == "default" else f" of '{self.tenant}'"
+        return f"stream {self.kind} '{self.key}'{whose}"
 
 
 class Entry(Value):
@@ -53,3 +59,24 @@ def chained(stream: Stream, after: Entry | None, at: datetime, body: bytes, refs
     seq = 1 if after is None else after.seq + 1
     before = GENESIS if after is None else after.hash
     return Entry(stream=stream, seq=seq, at=at, body=body, refs=refs, before=before, hash=entry_hash(stream, seq, at, body, refs, before))
+
+
+def verify(entries: Iterable[Entry], *, after: Entry | None = None, stream: Stream | None = None) -> int | None:
+    """Return the number of the first of consecutive entries that is altered, or not where it belongs; `None` if all are as written.
+
+    Entries taken off the end leave no trace here: the last number is to be compared with a head kept elsewhere.
+
+    Args:
+        entries: Of one stream, oldest first.
+        after: The entry before the first of them; `None`: they begin the stream.
+        stream: Where they belong; `None`: wherever the first one says.
+    """
+    seq, before = (0, GENESIS) if after is None else (after.seq, after.hash)
+    home = stream if stream is not None or after is None else after.stream
+    for entry in entries:
+        home = home or entry.stream
+        seq += 1
+        if entry.seq != seq or entry.before != before or entry.stream != home or not entry.is_intact():
+            return seq
+        before = entry.hash
+    return None

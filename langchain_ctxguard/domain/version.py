@@ -99,6 +99,16 @@ class CompactionRecord(Value):
 class ContextEvent(Value):
     """Something worth knowing that is no compaction attempt."""
 
-    kind: Literal["head_refused", "rules_restored", "input_faults", "second_compactor"]
+    kind: Literal[
+        "head_refused",
+        "second_compactor",
+        "check_failed",
+        "conflict_asked",
+        "prefix_invalidated",
+        "context_rebuilt",
+        "full_evidence",
+        "inferred_found",
+        "inferred_off",
+    ]
     detail: str
     version: int = 0

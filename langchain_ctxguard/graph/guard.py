@@ -7,24 +7,28 @@ import uuid
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, assert_never
 
 from langchain.agents.middleware.internal_call_transformer import InternalCallTransformer
-from langchain.agents.middleware.types import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse, ToolCallRequest
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 from langgraph.types import Command, TracePolicy
 
+from langchain_ctxguard.backends.checks import PreparedCheck
+from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.compact import config_of, rules_of
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.render import render_rules
-from langchain_ctxguard.core.roles import is_foreign_summary
+from langchain_ctxguard.core.roles import is_foreign_summary, text_of
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
-from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.constraint import Constraint, Enforcement, Place
 from langchain_ctxguard.domain.context import ContextHead
+from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import ContextEvent, Outcome
 from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
@@ -32,9 +36,12 @@ from langchain_ctxguard.errors import ContextBudgetError
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
 from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages
 from langchain_ctxguard.graph.remembered import Memory
+from langchain_ctxguard.graph.rules import Rules, RulesInForce, settled_by_person
 from langchain_ctxguard.graph.state import CHANNEL, GuardedAgentState
 from langchain_ctxguard.graph.thread import run_of, thread_of
-from langchain_ctxguard.ports import Hook, Summarizer, TokenCounter
+from langchain_ctxguard.graph.verify import MAX_RETRIES, Failure, Verifier, afailures, asking_again, failures, final_answer, stopped, withheld
+from langchain_ctxguard.ports import Clock, Hook, Summarizer, TokenCounter
+from langchain_ctxguard.records.constraints import ConstraintRegistry
 
 MIN_KEPT = 0.3
 """Share of the tokens before a compaction that an agent keeps raw, where the settings do not say."""
@@ -63,7 +70,15 @@ class _Drive:
     """The result was made before, for a model call that failed since."""
 
 
-Step = _Ask | _Drive
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """Run checks on a text."""
+
+    checks: Sequence[PreparedCheck]
+    text: str
+
+
+Step = _Ask | _Drive | _Check
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +124,10 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         summarizer: Summarizer | Any | None = None,
         hooks: Sequence[Hook] = (),
         token_counter: TokenCounter | None = None,
+        registry: ConstraintRegistry | None = None,
+        extensions: Extensions | None = None,
+        clock: Clock | None = None,
+        agent: str | None = None,
     ) -> None:
         """Wire a guard.
 
@@ -120,19 +139,36 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             summarizer: A `Summarizer`, a chat model or its name; `None`: the agent's own model, and without a model where that fails.
             hooks: Told about every compaction.
             token_counter: `counter(messages) -> int`; `None`: the package's own.
+            registry: Rules that change while agents run; `None`: an empty one of this guard's own, in memory.
+            extensions: The application's functions, e.g. the validators that rules name.
+            clock: Says what time it is; `None`: the system's, in UTC.
+            agent: Name of the agent, for rules whose scope is one.
 
         Raises:
-            ConfigurationError: a setting that cannot work.
+            ConfigurationError: a setting that cannot work, or a rule that promises more than anything keeps.
+            ConstraintConflictError: two rules contradict each other and neither outranks the other.
         """
         super().__init__()
         given = config_of(config)
         overrides = {name: value for name, value in (("trigger", trigger), ("keep", keep)) if not isinstance(value, Unset)}
         self._settings = CompactionSettings.of(given.compaction, **overrides) if overrides else given.compaction
-        self._rules = rules_of(given, constraints)
+        own = rules_of(given, constraints)
+        extensions = extensions or Extensions()
+        moment = clock or _now
+        self._registry = registry or ConstraintRegistry(MemoryLog(clock=clock), clock=clock)
+        self._rules = RulesInForce(
+            own,
+            self._registry.reader(),
+            clock=moment,
+            refresh=given.refresh,
+            validators=extensions.validators,
+        )
+        self._place = Place(workspace=given.workspace, agent=agent)
+        self._verifier = Verifier(extensions.validators)
         self._summarizer = summarizer_of(summarizer)
         self._engine = Engine(summarizer=self._summarizer, hooks=hooks, timeout_s=self._settings.summarizer_timeout_s)
         self._count: CountTokens = counter_of(token_counter)
-        pins = render_rules(self._rules)
+        pins = render_rules(self._rules.at(self._place).pinned)
         check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(pins)]) if pins else 0)
         self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages)
         self._windows = Windows(self._settings)
@@ -150,17 +186,36 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         twin._name = "SummarizationMiddleware"  # noqa: SLF001 - its own twin
         return twin
 
-    def view(self, state: Any, *, system: SystemMessage | str | None = None) -> list[BaseMessage]:
+    @property
+    def registry(self) -> ConstraintRegistry:
+        """The rules that can change while agents run. The guard itself only reads it; hand its writers to whoever owns the rules."""
+        return self._registry
+
+    def rules(self, *, thread: str | None = None, tools: Sequence[Any] = ()) -> tuple[Constraint, ...]:
+        """Return the rules in force now, strongest first: to list them, or to hand them to a sub-agent by value (`constraints=guard.rules()`).
+
+        Args:
+            thread: For rules whose scope is a thread.
+            tools: The agent's tools, for rules whose scope is one of them.
+        """
+        return self._rules_at((thread, ""), tools).pinned
+
+    def view(
+        self, state: Any, *, system: SystemMessage | str | None = None, thread: str | None = None, tools: Sequence[Any] = ()
+    ) -> list[BaseMessage]:
         """Return what a model should see of a plain graph's state, pins included; call the model with it.
 
         Args:
             state: The graph's state: a mapping or an object with `messages` and `ctxguard`.
             system: A system prompt that stands outside the state.
+            thread: For rules whose scope is a thread; `None`: that of the running graph.
+            tools: For rules whose scope is a tool.
         """
         messages, raw = _of_state(state)
         leading = SystemMessage(system) if isinstance(system, str) else system
-        call = Call(as_messages(messages), raw, system=leading)
-        return self._reader.situation(call, self._rules).situation.view().all
+        rules = self._rules_at((thread, ""), tools).pinned
+        call = Call(as_messages(messages), raw, system=leading, rules=rules)
+        return self._reader.situation(call, rules).situation.view().all
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]) -> Any:
         """Call the model with the view in force; compact first where the trigger holds.
@@ -182,6 +237,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                         answer: Any = handler(step.request)
                     case _Drive():
                         answer = self._engine.run(step.flow, summarizer=step.summarizer)
+                    case _Check():
+                        answer = failures(step.checks, step.text)
                     case _:
                         assert_never(step)
             except (ContextOverflowError, ContextBudgetError) as error:
@@ -204,12 +261,47 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                         answer: Any = await handler(step.request)
                     case _Drive():
                         answer = await self._engine.arun(step.flow, summarizer=step.summarizer)
+                    case _Check():
+                        answer = await afailures(step.checks, step.text)
                     case _:
                         assert_never(step)
             except (ContextOverflowError, ContextBudgetError) as error:
                 advance = partial(steps.throw, error)
             else:
                 advance = partial(steps.send, answer)
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]) -> Any:
+        """Run a tool and check its result, where a rule in force asks for it.
+
+        Raises:
+            CheckFailedError: the result failed the check of a rule that stops the run.
+        """
+        result = handler(request)
+        checks = self._tool_checks(request)
+        if not checks or not isinstance(result, ToolMessage) or result.status == "error":
+            return result
+        return self._checked(result, failures(checks, text_of(result)))
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]) -> Any:
+        """Do as `wrap_tool_call` does; a check that may block runs in a thread."""
+        result = await handler(request)
+        checks = self._tool_checks(request)
+        if not checks or not isinstance(result, ToolMessage) or result.status == "error":
+            return result
+        return self._checked(result, await afailures(checks, text_of(result)))
+
+    def _tool_checks(self, request: ToolCallRequest) -> list[PreparedCheck]:
+        tools = [] if request.tool is None else [request.tool]
+        rules = self._rules_at(thread_of(request.runtime), tools).pinned
+        return self._verifier.checks_for_tool(rules, request.tool_call["name"])
+
+    def _checked(self, result: ToolMessage, failed: Sequence[Failure]) -> ToolMessage:
+        for failure in failed:
+            self._engine.record(failure.event)
+        grave = [failure for failure in failed if failure.rule.on_fail != "flag" or failure.rule.enforcement is Enforcement.RUNTIME]
+        if any(failure.rule.on_fail == "stop" for failure in grave):
+            raise stopped(grave)
+        return withheld(result, grave) if grave else result
 
     def compaction_steps(
         self,
@@ -226,8 +318,9 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
         What the node of a plain graph drives; the model call is not part of it.
         """
-        call = Call(as_messages(messages), raw_head, system=system, tools=tools, thread=thread)
-        reading = self._reader.read(call, self._rules)
+        rules = self._rules_at(thread, tools).pinned
+        call = Call(as_messages(messages), raw_head, system=system, tools=tools, thread=thread, rules=rules)
+        reading = self._reader.read(call, call.rules)
         self._notice_fault(call, reading)
         attempt, reading = self._due(call, reading, model, run)
         if attempt is None:
@@ -244,14 +337,17 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
     def _steps(self, request: ModelRequest[Any]) -> Generator[Step, Any, Any]:
         runtime = request.runtime
         state: Any = request.state or {}  # type: ignore[unreachable]  # a request made by hand may carry none
+        thread = thread_of(runtime)
+        rules = self._agreed(self._rules_at(thread, request.tools or ()))
         call = Call(
             as_messages(request.messages),
             state.get(CHANNEL),
             system=request.system_message,
             tools=request.tools or (),
-            thread=thread_of(runtime),
+            thread=thread,
+            rules=rules.pinned,
         )
-        reading = self._reader.read(call, self._rules)
+        reading = self._reader.read(call, call.rules)
         self._notice_fault(call, reading)
         self._notice_compactor(state, call)
         attempt, reading = self._due(call, reading, request.model, run_of(runtime))
@@ -267,9 +363,46 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         except ContextOverflowError as overflow:
             head, sent = yield from self._smaller(request, call, head, overflow)
             response = yield _Ask(sent)
+        response = yield from self._verified(sent, response, rules.pinned)
         if head is None:
             return response
         return ExtendedModelResponse(model_response=response, command=Command(update={CHANNEL: head.to_dict()}))
+
+    def _rules_at(self, thread: tuple[str | None, str], tools: Sequence[Any]) -> Rules:
+        """Return the rules in force for a call; the place is built only where a rule can tell one from another."""
+        if thread[0] is None and not tools:
+            return self._rules.at(self._place)
+        names = self._reader.tool_names(tools)
+        return self._rules.at(self._place.model_copy(update={"thread": thread[0], "tools": names}))
+
+    def _agreed(self, rules: Rules) -> Rules:
+        """Return `rules` when none contradict; otherwise hand both texts to a person and go on with what they decide.
+
+        The decision holds for this call: whoever owns the rules changes the registry, which the guard cannot.
+        """
+        if not rules.conflicts:
+            return rules
+        return settled_by_person(rules, self._engine.record)
+
+    def _verified(self, sent: ModelRequest[Any], response: ModelResponse[Any], rules: tuple[Constraint, ...]) -> Generator[Step, Any, Any]:
+        """Return the response once its final answer passes the checks of the rules; ask again where a rule says so."""
+        checks = self._verifier.checks_for_answer(rules)
+        if not checks:
+            return response
+        for attempt in range(MAX_RETRIES + 1):
+            answer = final_answer(response.result)
+            if answer is None:
+                return response
+            failed: list[Failure] = yield _Check(checks, answer.text)
+            for failure in failed:
+                self._engine.record(failure.event)
+            grave = [failure for failure in failed if failure.rule.on_fail != "flag" or failure.rule.enforcement is Enforcement.RUNTIME]
+            if not grave:
+                return response
+            if attempt == MAX_RETRIES or any(failure.rule.on_fail != "retry" for failure in grave):
+                raise stopped(grave)
+            response = yield _Ask(_sending(sent, sent.system_message, [*sent.messages, *asking_again(answer, grave)]))
+        return response
 
     def _smaller(
         self, request: ModelRequest[Any], call: Call, head: ContextHead | None, overflow: ContextOverflowError
@@ -280,7 +413,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             raise overflow
         has_compacted = head is not None
         if head is not None:
-            call = Call(call.messages, head.to_dict(), system=call.system, tools=call.tools, thread=call.thread)
+            call = replace(call, raw_head=head.to_dict())
         reading = self._counted(call)
         # In our own count, which is what a compaction goes by: the provider's may be far from it, or we would not be here.
         goal = max(1, int(reading.own * _OVERFLOW))
@@ -306,11 +439,11 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
     def _counted(self, call: Call) -> Reading:
         """Return the reading of a call with every message counted."""
-        reading = self._reader.read(call, self._rules)
+        reading = self._reader.read(call, call.rules)
         if not reading.is_assumed:
             return reading
         self._reader.recount(call)
-        return self._reader.read(call, self._rules)
+        return self._reader.read(call, call.rules)
 
     def _due(self, call: Call, reading: Reading, model: Any, run: str | None) -> tuple[_Attempt | None, Reading]:
         """Return the attempt that is due for a reading, and the reading it rests on."""
@@ -340,7 +473,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         return _Attempt(call, why or "full", pace, limit=pace.window if is_known else None), reading
 
     def _drive(self, attempt: _Attempt, model: Any) -> _Drive:
-        situation = self._reader.situation(attempt.call, self._rules).situation
+        situation = self._reader.situation(attempt.call, attempt.call.rules).situation
         waiting = self._memory.waiting(attempt.call, situation.head, attempt.why)
         if waiting is not None:
             return _Drive(_again(waiting), None, is_repeat=True)
@@ -441,6 +574,10 @@ def _again(result: Compacted) -> Generator[Effect, Answer, Compacted]:
     """Return a result made earlier in this process, whose model call failed before it could be committed: no second summary."""
     yield from ()
     return result
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _of_state(state: Any) -> tuple[Sequence[BaseMessage], Any]:

@@ -6,11 +6,10 @@ Everything cached here can be lost at any time: that costs a recount, never a de
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, convert_to_messages
 
@@ -23,6 +22,7 @@ from langchain_ctxguard.core.view import Found, situation_in_original
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead, HeadFault
 from langchain_ctxguard.engine import tools_cost
+from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.state import head_in
 
 _THREADS = 256
@@ -32,34 +32,6 @@ _PLAUSIBLE = (0.5, 2.0)
 """Usage a provider reports is believed within these factors of the own count: outside, it describes another context."""
 
 _PLAUSIBLE_PER_CHARACTER = (1 / 12, 2.0)
-
-Kept = TypeVar("Kept")
-
-
-class Bounded(Generic[Kept]):
-    """A small cache that forgets what was used longest ago. Safe under threads."""
-
-    def __init__(self, size: int) -> None:
-        """Hold at most `size` entries."""
-        self._size = size
-        self._entries: OrderedDict[Hashable, Kept] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable) -> Kept | None:
-        """Return the entry of `key`, if it is still there."""
-        with self._lock:
-            found = self._entries.get(key)
-            if found is not None:
-                self._entries.move_to_end(key)
-            return found
-
-    def put(self, key: Hashable, value: Kept) -> None:
-        """Keep `value`."""
-        with self._lock:
-            self._entries[key] = value
-            self._entries.move_to_end(key)
-            while len(self._entries) > self._size:
-                self._entries.popitem(last=False)
 
 
 def as_messages(given: Sequence[Any]) -> Sequence[BaseMessage]:
@@ -81,6 +53,8 @@ class Call:
     system: SystemMessage | None = None
     tools: Sequence[Any] = ()
     thread: Hashable = None
+    rules: tuple[Constraint, ...] = ()
+    """In force for this call."""
 
 
 @dataclass(slots=True)
@@ -162,7 +136,20 @@ class Reader:
         self._tallies: Bounded[_Tally] = Bounded(_THREADS)
         self._heads: Bounded[ContextHead | HeadFault] = Bounded(_HEADS)
         self._tools: Bounded[tuple[Sequence[Any], int]] = Bounded(_TOOL_LISTS)
+        self._names: Bounded[tuple[Sequence[Any], frozenset[str]]] = Bounded(_TOOL_LISTS)
+        self._pins: tuple[tuple[Constraint, ...], str] | None = None
         self._systems: Bounded[tuple[Any, SystemMessage | None, int]] = Bounded(_TOOL_LISTS)
+
+    def tool_names(self, tools: Sequence[Any]) -> frozenset[str]:
+        """Return the names of tools, whatever form they have."""
+        if not tools:
+            return frozenset()
+        key = tuple(map(id, tools))
+        known = self._names.get(key)
+        if known is None:
+            known = (tuple(tools), frozenset(name for tool in tools if (name := _tool_name(tool))))
+            self._names.put(key, known)
+        return known[1]
 
     def tools_tokens(self, tools: Sequence[Any]) -> int:
         """Return the tokens of the tool contracts. The list is held, so that an identity cannot be used anew."""
@@ -335,12 +322,22 @@ class Reader:
         tally.counted = len(messages)
         tally.last = messages[-1] if messages else None
 
+    def _pinned(self, rules: tuple[Constraint, ...]) -> str:
+        """Return the pins block; while the rules stand still they are the same object, and the block is not rendered anew."""
+        if not rules:
+            return ""
+        known = self._pins
+        if known is None or known[0] is not rules:
+            known = (rules, render_rules(rules))
+            self._pins = known
+        return known[1]
+
     def _system(self, given: SystemMessage | None, front: list[SystemMessage], rules: tuple[Constraint, ...]) -> tuple[SystemMessage | None, int]:
         """Return the leading system message and its tokens. What it is made of is compared by content: agents build it anew for every call."""
         if given is None and not front and not rules:
             return None, 0
         parts = [*([] if given is None else [given]), *front]
-        pins = render_rules(rules) if rules else ""
+        pins = self._pinned(rules)
         key = (pins, *[(type(message.content), str(message.content)) for message in parts])
         known = self._systems.get(key)
         if known is None:
@@ -350,6 +347,15 @@ class Reader:
         if not pins and len(parts) == 1 and not front:
             return given, known[2]
         return known[1], known[2]
+
+
+def _tool_name(tool: Any) -> str | None:
+    if isinstance(tool, dict):
+        function = tool.get("function")
+        found = function.get("name") if isinstance(function, dict) else tool.get("name") or tool.get("type")
+    else:
+        found = getattr(tool, "name", None) or getattr(tool, "__name__", None)
+    return found if isinstance(found, str) else None
 
 
 def _index_of(messages: Sequence[BaseMessage], wanted: BaseMessage) -> int:

@@ -521,9 +521,17 @@ def test_a_rejected_attempt_does_not_touch_the_version_in_force() -> None:
 
 def test_an_accepted_version_ends_the_cool_down() -> None:
     """It was about the view that is gone."""
-    found = situation(head=ContextHead(version=0, cool_down=99_999))
+    assert Drive(situation(head=ContextHead(version=0, cool_down=100)), plan()).done.head.cool_down is None
 
-    assert Drive(found, plan()).done.head.cool_down is None
+
+def test_nobody_is_asked_before_the_view_has_grown() -> None:
+    """After a rejected attempt the flow waits, unless the window is full."""
+    cooled = situation(head=ContextHead(version=0, cool_down=99_999))
+    waiting = Drive(cooled, plan(), [])
+    budget = tokens(cooled.view().all) // 2
+
+    assert ("skipped", 99_999) == (waiting.outcome, waiting.done.head.cool_down)
+    assert "accepted" == Drive(cooled, plan(goal=budget, limit=budget)).outcome
 
 
 def test_counting_is_linear_in_what_is_there() -> None:

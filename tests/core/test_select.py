@@ -122,8 +122,9 @@ def pick(
 
 
 def test_nothing_leaves_an_empty_list() -> None:
-    """And what is needed is the rest."""
-    assert Choice(0, fits=True, kept_tokens=0, needed=7) == pick("", fixed=5, reserve_floor=2)
+    """What is needed is what stands before it."""
+    assert Choice(0, fits=True, kept_tokens=0, needed=5) == pick("", fixed=5, reserve_floor=2)
+    assert not pick("", fixed=5, goal=4).fits
 
 
 def test_without_a_goal_everything_before_keep_leaves() -> None:

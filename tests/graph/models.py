@@ -17,6 +17,7 @@ from pydantic import PrivateAttr
 
 from langchain_ctxguard.core.compile import rendered
 from langchain_ctxguard.core.render import render_rules
+from langchain_ctxguard.core.resolve import strength
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead, read_head
@@ -27,7 +28,7 @@ from langchain_ctxguard.ports import SummaryRequest
 from tests.support.builders import count_characters
 
 RULES = ("Never delete an order.", "绝不显示电话号码。")
-PINS = render_rules(tuple(map(Constraint.from_text, RULES)))
+PINS = render_rules(tuple(sorted(map(Constraint.from_text, RULES), key=strength)))
 WORDS = "The quick brown fox jumps over the lazy dog near the river bank while it rains. "
 
 Script = Callable[[int, list[BaseMessage]], AIMessage | str | Exception]

@@ -1,0 +1,30 @@
+"""`ctxguard schema`: the JSON Schema of the config file, for editors and for checks without this package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from langchain_ctxguard.cli.printable import printable
+
+_CANNOT_WRITE = 2
+
+
+def schema(*, out: Annotated[Path | None, typer.Option("--out", "-o", help="Write it to a file, whole or not at all.")] = None) -> None:
+    """Print the JSON Schema (draft 2020-12) of ctxguard.yaml.
+
+    Exit codes: 0 done, 2 the file cannot be written.
+    """
+    from langchain_ctxguard.cli.outcomes import write_json
+    from langchain_ctxguard.domain.config import GuardConfig
+
+    try:
+        write_json(GuardConfig.json_schema(), out)
+    except OSError as error:
+        message = f"ctxguard schema: Cannot write '{out}': {error.strerror or error}. Nothing was written."
+        typer.echo(printable(message, keep="\n"), err=True)
+        raise typer.Exit(_CANNOT_WRITE) from error
+    if out is not None:
+        typer.echo(f"Written to {printable(str(out))}")

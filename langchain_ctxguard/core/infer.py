@@ -1,0 +1,270 @@
+"""Messages -> the rules people said in them, and which of those still stand. Evidence, not law: nothing here reaches a system message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from langchain_core.messages import BaseMessage
+
+from langchain_ctxguard.core.bounds import clipped, readable, text_tokens
+from langchain_ctxguard.core.effects import CountTokens
+from langchain_ctxguard.core.render import one_line
+from langchain_ctxguard.core.results import own_words
+from langchain_ctxguard.core.roles import is_foreign_summary, is_request, text_of
+from langchain_ctxguard.core.said import asks, is_permission, is_temporary, rule_in
+from langchain_ctxguard.core.subject import subject_of, superseding
+from langchain_ctxguard.core.voice import LONGEST, Span, own_voice, spoken_sentences
+from langchain_ctxguard.domain.inferred import InferredConstraint, InferredKind
+from langchain_ctxguard.domain.value import digest_of
+
+__all__ = ["LIMIT", "after_task", "infer", "merged", "render_inferred", "superseding"]
+
+LIMIT = 200
+"""Rules kept for a thread, newest first: more is a manual, not a conversation."""
+
+_KEY_SHOWN = 48
+_NO_KEY = re.compile(r"[^\w.:@-]", re.ASCII)
+_OURS = re.compile(r"\s*<context_(?:note|summary|evidence|pinned|rules)\b")
+
+_ZH_DIGITS = {character: value for value, character in enumerate("一二三四五六七八九十", start=1)}
+_NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十])"
+_LINE_ITEM = re.compile(
+    rf"^[ \t]*(?:[-*•][ \t]+)?(?:(?:rule|agreement)\s+)?(?:(?P<plain>\d{{1,3}})[.)、）:：](?!\d)|[（(](?P<round>{_NUMBER})[)）]|(?P<circle>[①-⑳])|"
+    rf"(?P<han>[一二三四五六七八九十])、|第(?P<nth>{_NUMBER})[条点][:：,，、 ])[ \t]*(?=\S)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_INLINE_ITEM = re.compile(r"(?:(?<=\s)|(?<=[:：;；,，。]))(?:(?P<plain>\d{1,2})[.)、）](?!\d)|[（(](?P<round>\d{1,2})[)）]|(?P<circle>[①-⑳]))\s*(?=\S)")
+_AMENDMENT = re.compile(
+    r"^(?:please |ok,? |now,? )?(?:(?:change|update|amend|replace)\s+)?(?:rule|agreement|item|point)\s+(?:no\.? ?|number |#)?(?P<plain>\d{1,3})\s*(?:is now|becomes|to\b|with\b|now reads)"
+    rf"|^(?:请)?(?:把)?(?:第\s*(?P<nth>{_NUMBER})\s*[条点项](?:约定|规则|要求)?|(?:规则|约定|条款)\s*(?P<han>{_NUMBER}))\s*(?:改成|改为|变成|现在是|换成)",
+    re.IGNORECASE,
+)
+_AGREED = re.compile(
+    r"\b(?:rules?|agree|agreed|agreements?|ground rules|conventions?|guidelines?|constraints?|requirements?|principles?|policies|remember|obey|"
+    r"follow (?:these|the following)|terms|from now on)\b|约定|规则|规矩|要求|原则|规范|守则|协议|约束|注意|遵守|记住|务必|说好|条款",
+    re.IGNORECASE,
+)
+_NOT_AGREED = re.compile(r"\b(?:steps?|reproduc\w+|examples?|errors?|log|tests? (?:cases?|plan)|which|options?|violat\w+|broke\w*)\b|步骤|复现|例如|示例|选项|哪", re.IGNORECASE)
+_LEAD_LENGTH = 160
+
+
+def infer(messages: Sequence[BaseMessage], keys: Sequence[str], *, start: int = 0) -> tuple[InferredConstraint, ...]:
+    """Return the rules people said in `messages`, in the order they were said.
+
+    Args:
+        messages: A conversation, or a part of one.
+        keys: Their keys.
+        start: Position of the first message in the original list.
+    """
+    found: list[InferredConstraint] = []
+    for offset, (message, key) in enumerate(zip(messages, keys, strict=True)):
+        if is_request(message) and not is_foreign_summary(message) and not _OURS.match(text_of(message)):
+            found += _in_message(own_words(message), key, start + offset)
+    return tuple(found)
+
+
+class _Found(NamedTuple):
+    span: Span
+    kind: InferredKind
+    is_temporary: bool
+    number: int | None = None
+
+
+def _in_message(text: str, key: str, position: int) -> Iterator[InferredConstraint]:
+    if not text.strip():
+        return
+    for found in _found_in(text):
+        start, stop = found.span
+        words = text[start:stop]
+        yield InferredConstraint(
+            inferred_id=f"said-{digest_of(f'{key}|{start}|{stop}|{words}')[:12]}",
+            text=words,
+            kind=found.kind,
+            source=key,
+            start=start,
+            stop=stop,
+            position=position,
+            subject=subject_of(words, found.kind).key_words[:16],
+            number=found.number,
+            expires_with_task=found.is_temporary,
+        )
+
+
+def _found_in(text: str) -> list[_Found]:
+    voice = own_voice(text)
+    items = _items(voice)
+    agreed = [_agreement(voice, item) for item in items if item.is_agreed]
+    found = [item for item in agreed if item is not None]
+    taken = [item.span for item in items if item.is_agreed or item.is_void]
+    numbers = {item.content: item.number for item in items}
+    at = 0
+    for span in spoken_sentences(voice):
+        while at < len(taken) and taken[at].stop <= span.start:
+            at += 1
+        if at < len(taken) and taken[at].start < span.stop:
+            continue
+        rule = _rule(voice, span)
+        if rule is not None:
+            found.append(rule if rule.number is not None else rule._replace(number=numbers.get(span.start)))
+    return sorted(found)
+
+
+def _rule(voice: str, span: Span) -> _Found | None:
+    sentence = voice[span.start : span.stop]
+    amended = _AMENDMENT.match(sentence)
+    if amended is not None and not asks(sentence) and not is_permission(sentence):
+        return _Found(span, "agreement", is_temporary(sentence), _number(amended))
+    mark = _LINE_ITEM.match(sentence)
+    behind = mark.end() if mark is not None else 0
+    said = rule_in(sentence[behind:])
+    if said is None:
+        return None
+    # The number of an item stays with its words.
+    at = 0 if said.start == 0 else behind + said.start
+    words = sentence[at : behind + said.stop]
+    start = span.start + at + len(words) - len(words.lstrip())
+    return _Found(Span(start, start + len(words.strip())), said.kind, said.is_temporary, None if mark is None else _number(mark))
+
+
+class _Item(NamedTuple):
+    span: Span
+    content: int
+    """Where its words begin, behind the number."""
+
+    number: int
+    is_agreed: bool
+    is_void: bool
+    """Belongs to a list of steps, options or examples: nothing in it is a rule."""
+
+
+def _number(found: re.Match[str]) -> int:
+    digits = next(filter(None, found.groups()))
+    if digits in _ZH_DIGITS:
+        return _ZH_DIGITS[digits]
+    return ord(digits) - ord("①") + 1 if digits[0] in "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳" else int(digits)
+
+
+def _items(voice: str) -> list[_Item]:
+    """Return the items of the numbered lists of a text."""
+    items: list[_Item] = []
+    marks = [*_LINE_ITEM.finditer(voice)]
+    for run in _runs(marks):
+        items += _list_items(voice, run, is_inline=False)
+    covered = sorted(item.span for item in items)
+    at = 0
+    free = []
+    for mark in _INLINE_ITEM.finditer(voice):
+        while at < len(covered) and covered[at].stop <= mark.start():
+            at += 1
+        if at == len(covered) or not covered[at].start <= mark.start():
+            free.append(mark)
+    for run in _runs(free):
+        items += _list_items(voice, run, is_inline=True)
+    return sorted(items)
+
+
+def _runs(marks: list[re.Match[str]]) -> Iterator[list[re.Match[str]]]:
+    """Yield lists: at least two marks that count on by one."""
+    run: list[re.Match[str]] = []
+    for mark in marks:
+        if run and _number(mark) != _number(run[-1]) + 1:
+            if len(run) > 1:
+                yield run
+            run = []
+        run.append(mark)
+    if len(run) > 1:
+        yield run
+
+
+def _list_items(voice: str, run: list[re.Match[str]], *, is_inline: bool) -> Iterator[_Item]:
+    lead = _lead(voice, run[0].start())
+    is_void = _NOT_AGREED.search(lead) is not None
+    is_agreed = not is_void and _AGREED.search(lead) is not None and not asks(lead)
+    stops = [mark.start() for mark in run[1:]] + [len(voice)]
+    for mark, limit in zip(run, stops, strict=True):
+        line_end = voice.find("\n", mark.end(), limit)
+        stop = limit if line_end < 0 else line_end
+        if is_inline and limit == len(voice):
+            # The last item of a list in running text ends with its sentence.
+            stop = next((span.stop for span in spoken_sentences(voice[mark.end() : min(stop, mark.end() + LONGEST)])), 0) + mark.end()
+        yield _Item(_bare(voice, mark.start(), min(stop, mark.end() + LONGEST)), mark.end(), _number(mark), is_agreed, is_void)
+
+
+def _lead(voice: str, at: int) -> str:
+    """Return the line that announces a list: what stands before it on its own line, else the last line above."""
+    before = voice[max(0, at - _LEAD_LENGTH * 2) : at].rstrip()
+    return before[before.rfind("\n") + 1 :][-_LEAD_LENGTH:]
+
+
+def _bare(text: str, start: int, stop: int) -> Span:
+    words = text[start:stop]
+    start += len(words) - len(words.lstrip(" \t-*•"))
+    return Span(start, start + len(words.strip(" \t\n\r-*•")))
+
+
+def _agreement(voice: str, item: _Item) -> _Found | None:
+    words = voice[item.content : item.span.stop]
+    if not any(map(str.isalnum, words)) or asks(words) or is_permission(words):
+        return None
+    return _Found(item.span, "agreement", is_temporary(words), item.number)
+
+
+def merged(
+    previous: Sequence[InferredConstraint],
+    new: Sequence[InferredConstraint],
+    *,
+    kept: Sequence[InferredConstraint] = (),
+    limit: int = LIMIT,
+) -> tuple[InferredConstraint, ...]:
+    """Return the rules to carry on after a compaction, at most `limit`, the newest.
+
+    Args:
+        previous: What the last version carried; a person's word on them stands.
+        new: What was inferred from the messages that leave the context.
+        kept: What was inferred from those that stay: it ends older rules, but is not carried, for the model still reads it.
+        limit: How many at most.
+    """
+    known = {rule.inferred_id: rule for rule in (*kept, *new)} | {rule.inferred_id: rule for rule in previous}
+    stays = {rule.inferred_id for rule in kept}
+    standing = tuple(rule for rule in superseding(known.values()) if rule.inferred_id not in stays)
+    return standing[max(0, len(standing) - limit) :]
+
+
+def after_task(rules: Sequence[InferredConstraint]) -> tuple[InferredConstraint, ...]:
+    """Return `rules` without those said for one task only: call it when a task is done."""
+    return tuple(rule for rule in rules if not rule.expires_with_task or rule.status == "confirmed")
+
+
+def render_inferred(rules: Sequence[InferredConstraint], *, max_tokens: int, count: CountTokens, hidden: Collection[str] = ()) -> list[str]:
+    """Return one line per rule for the evidence zone, oldest first: the newest that fit, each whole, and a count of the others.
+
+    Confirmed rules are pinned and dropped ones forgotten: neither is repeated here.
+
+    Args:
+        rules: What is known.
+        max_tokens: What the lines may cost together.
+        count: Counts tokens.
+        hidden: Keys of messages the model sees anyway.
+    """
+    shown = [rule for rule in rules if rule.status == "inferred" and rule.source not in hidden]
+    lines: list[str] = []
+    room = max_tokens
+    for number, rule in enumerate(reversed(shown)):
+        line = render_rule(rule)
+        cost = text_tokens(count, f"- {line}\n")
+        note = f"{len(shown) - number - 1} earlier statements are not listed."
+        rest = text_tokens(count, f"- {note}\n") if number + 1 < len(shown) else 0
+        if cost + rest > room:
+            return [] if not lines else [f"{len(shown) - number} earlier statements are not listed.", *reversed(lines)]
+        room -= cost
+        lines.append(line)
+    return lines[::-1]
+
+
+def render_rule(rule: InferredConstraint) -> str:
+    """Return one rule as a quote with its source, on one line."""
+    source = clipped(_NO_KEY.sub("_", rule.source), _KEY_SHOWN)
+    how_long = " for the task at hand" if rule.expires_with_task else ""
+    return f'user said{how_long} (message {source}): "{one_line(readable(rule.text))}"'

@@ -1,0 +1,161 @@
+"""The rules in force at a call: those of code and config together with those of the registry, resolved once for every state of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from langgraph.types import interrupt
+
+from langchain_ctxguard.core.enforcement import check_enforcement
+from langchain_ctxguard.core.render import rules_fingerprint
+from langchain_ctxguard.core.resolve import Conflict, Contradicts, Resolved, check_conflicts, resolve
+from langchain_ctxguard.domain.constraint import Authority, Constraint, Place
+from langchain_ctxguard.domain.version import ContextEvent
+from langchain_ctxguard.errors import ConstraintConflictError
+from langchain_ctxguard.graph.bounded import Bounded
+from langchain_ctxguard.records.constraints import ConstraintReader, Heads
+
+_PLACES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What holds at one place."""
+
+    pinned: tuple[Constraint, ...]
+    """In force, strongest first: these stand in every request."""
+
+    inferred: tuple[Constraint, ...]
+    """Of authority `inferred`: evidence, never pins."""
+
+    conflicts: tuple[Conflict, ...]
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    rules: Rules
+    heads: Heads
+    changes_at: datetime | None
+    asked_at: float
+
+
+class RulesInForce:
+    """Answers which rules hold, with one question to the registry per call and nothing else while it stands still."""
+
+    def __init__(
+        self,
+        own: Sequence[Constraint],
+        registry: ConstraintReader,
+        *,
+        clock: Callable[[], datetime],
+        refresh: Literal["call"] | float = "call",
+        contradicts: Contradicts | None = None,
+        validators: Collection[str] = (),
+    ) -> None:
+        """Bind the sources and refuse what can be refused at once.
+
+        Args:
+            own: Rules of code and config.
+            registry: Reads the rest.
+            clock: Says what time it is.
+            refresh: How often the registry is asked whether it moved: at every call, or every so many seconds. A relaxation: a security update
+                waits that long.
+            contradicts: Says whether two texts cannot both be obeyed.
+            validators: Names of the registered validators.
+
+        Raises:
+            ConstraintConflictError: two rules contradict each other and neither outranks the other.
+            ConfigurationError: a rule promises more than anything keeps.
+        """
+        self._own = tuple(own)
+        self._registry = registry
+        self._clock = clock
+        self._refresh = refresh
+        self._contradicts = contradicts
+        self._kept: Bounded[_Kept] = Bounded(_PLACES)
+        check_enforcement(self._own, validators=validators)
+        check_conflicts(self._resolved(Place())[0])
+
+    def at(self, place: Place) -> Rules:
+        """Return the rules at `place`, now.
+
+        Raises:
+            StoreError: the registry cannot be read; without it nobody can say which rules hold.
+        """
+        kept = self._kept.get(place)
+        moment = time.monotonic()
+        if kept is not None and self._refresh != "call" and moment - kept.asked_at < self._refresh and not self._is_over(kept):
+            return kept.rules
+        if kept is not None and kept.heads == self._registry.heads(place) and not self._is_over(kept):
+            return kept.rules
+        resolved, heads = self._resolved(place)
+        pinned = tuple(rule for rule in resolved.in_force if rule.authority is not Authority.INFERRED)
+        rules = Rules(
+            pinned=pinned,
+            inferred=tuple(rule for rule in resolved.in_force if rule.authority is Authority.INFERRED),
+            conflicts=resolved.conflicts,
+            fingerprint=rules_fingerprint(pinned),
+        )
+        self._kept.put(place, _Kept(rules, heads, resolved.changes_at, moment))
+        return rules
+
+    def _is_over(self, kept: _Kept) -> bool:
+        return kept.changes_at is not None and kept.changes_at <= self._clock()
+
+    def _resolved(self, place: Place) -> tuple[Resolved, Heads]:
+        record = self._registry.on_record(place)
+        resolved = resolve(
+            (*self._own, *record.constraints),
+            place=place,
+            now=self._clock(),
+            exemptions=record.exemptions,
+            contradicts=self._contradicts,
+        )
+        return resolved, record.heads
+
+
+def settled_by_person(rules: Rules, record: Callable[[ContextEvent], None]) -> Rules:
+    """Ask a person which of two contradicting rules holds for this call; the other is left out of it.
+
+    Asked with `interrupt()`, before anything else happened in the call. The answer is `{"keep": 1}` or `{"keep": 2}`.
+
+    Raises:
+        ConstraintConflictError: there is no graph to pause, or the answer names neither rule.
+    """
+    pinned = list(rules.pinned)
+    for conflict in rules.conflicts:
+        pair = (conflict.first, conflict.second)
+        if not all(rule in pinned for rule in pair):
+            continue
+        shown = [
+            {"option": number, "rule": rule.reference, "authority": str(rule.authority), "text": rule.text}
+            for number, rule in enumerate(pair, start=1)
+        ]
+        try:
+            answer = interrupt({"type": "constraint_conflict", "rules": shown, "answer_with": {"keep": "the option that holds for this call"}})
+        except RuntimeError as error:
+            raise _conflict(conflict) from error
+        kept = answer.get("keep") if isinstance(answer, dict) else answer
+        if kept not in (1, 2):
+            raise _conflict(conflict)
+        holds, loses = pair if kept == 1 else reversed(pair)
+        pinned.remove(loses)
+        by = "one text" if holds.reference == loses.reference else holds.reference
+        record(ContextEvent(kind="conflict_asked", detail=f"A person let {by} hold over {loses.reference} for this call."))
+    return Rules(tuple(pinned), rules.inferred, (), rules_fingerprint(pinned))
+
+
+def _conflict(conflict: Conflict) -> ConstraintConflictError:
+    first, second = conflict.first, conflict.second
+    return ConstraintConflictError(
+        f"Rules '{first.reference}' and '{second.reference}' contradict each other and neither outranks the other: "
+        f"{first.text!r} and {second.text!r}. The model was not called. Revoke or supersede one in the registry, or answer the question with the "
+        "option that holds.",
+        first=first.constraint_id,
+        second=second.constraint_id,
+    )
