@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from langchain_ctxguard.compact import Compaction, acompact_messages, compact_messages
     from langchain_ctxguard.domain.config import GuardConfig
     from langchain_ctxguard.domain.constraint import Constraint
+    from langchain_ctxguard.domain.extensions import Extensions
     from langchain_ctxguard.domain.summary import StructuredSummary
     from langchain_ctxguard.graph.guard import ContextGuard
-    from langchain_ctxguard.graph.nodes import CompactContext
+    from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints
     from langchain_ctxguard.graph.state import GuardedState
+    from langchain_ctxguard.records.constraints import ConstraintRegistry
 
 __version__ = "0.1.0"
 
@@ -28,10 +30,13 @@ _HOMES = {
     "CompactContext": "graph.nodes",
     "Compaction": "compact",
     "Constraint": "domain.constraint",
+    "ConstraintRegistry": "records.constraints",
     "ContextGuard": "graph.guard",
+    "Extensions": "domain.extensions",
     "ExtractiveSummarizer": "backends.extractive",
     "GuardConfig": "domain.config",
     "GuardedState": "graph.state",
+    "PinConstraints": "graph.nodes",
     "StructuredSummary": "domain.summary",
     "acompact_messages": "compact",
     "compact_messages": "compact",
@@ -42,10 +47,13 @@ __all__ = [
     "CompactContext",
     "Compaction",
     "Constraint",
+    "ConstraintRegistry",
     "ContextGuard",
+    "Extensions",
     "ExtractiveSummarizer",
     "GuardConfig",
     "GuardedState",
+    "PinConstraints",
     "StructuredSummary",
     "acompact_messages",
     "compact_messages",

@@ -200,6 +200,18 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         """
         return self._rules_at((thread, ""), tools).pinned
 
+    def pre_model_hook(self, *, model: Any = None, system: SystemMessage | str | None = None, tools: Sequence[Any] = ()) -> Any:
+        """Return the hook for `create_react_agent(pre_model_hook=guard.pre_model_hook(...), state_schema=ReactState)`.
+
+        Args:
+            model: The agent's model: its window is the trigger's, and it summarizes where the guard has no summarizer.
+            system: A system prompt; give it here and not to the agent, so that the pins follow it.
+            tools: The agent's tools, to be counted and for rules whose scope is one of them.
+        """
+        from langchain_ctxguard.graph.nodes import PreModelHook
+
+        return PreModelHook(self, model=model, system=system, tools=tools)
+
     def view(
         self, state: Any, *, system: SystemMessage | str | None = None, thread: str | None = None, tools: Sequence[Any] = ()
     ) -> list[BaseMessage]:
@@ -211,7 +223,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             thread: For rules whose scope is a thread; `None`: that of the running graph.
             tools: For rules whose scope is a tool.
         """
-        messages, raw = _of_state(state)
+        messages, raw = of_state(state)
         leading = SystemMessage(system) if isinstance(system, str) else system
         rules = self._rules_at((thread, ""), tools).pinned
         call = Call(as_messages(messages), raw, system=leading, rules=rules)
@@ -580,7 +592,8 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _of_state(state: Any) -> tuple[Sequence[BaseMessage], Any]:
+def of_state(state: Any) -> tuple[Sequence[BaseMessage], Any]:
+    """Return the messages and the stored head of a graph's state, a mapping or an object."""
     if isinstance(state, dict):
         return state.get("messages", []), state.get(CHANNEL)
     return getattr(state, "messages", []), getattr(state, CHANNEL, None)

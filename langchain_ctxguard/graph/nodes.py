@@ -12,8 +12,8 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_ctxguard.core.compaction import Compacted
 from langchain_ctxguard.domain.config import GuardConfig
 from langchain_ctxguard.domain.context import ContextHead
-from langchain_ctxguard.graph.guard import ContextGuard
-from langchain_ctxguard.graph.state import CHANNEL
+from langchain_ctxguard.graph.guard import ContextGuard, of_state
+from langchain_ctxguard.graph.state import CHANNEL, INPUT_CHANNEL
 
 
 class CompactContext(Runnable[Any, dict[str, Any]]):
@@ -48,39 +48,112 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - the name is the Runnable's
         """Return the update of the state."""
-        steps = self._steps(input, config)
+        return _update(self._driven(input, config))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - as above
+        """Return the update of the state, without blocking the event loop on a summarizer."""
+        return _update(await self._adriven(input, config))
+
+    def _driven(self, state: Any, config: RunnableConfig | None) -> ContextHead | None:
+        steps = self._steps(state, config)
         try:
             flow, summarizer = next(steps)
             while True:
                 flow, summarizer = steps.send(self.guard.engine.run(flow, summarizer=summarizer))
         except StopIteration as end:
-            return _update(end.value)
+            head: ContextHead | None = end.value
+            return head
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - as above
-        """Return the update of the state, without blocking the event loop on a summarizer."""
-        steps = self._steps(input, config)
+    async def _adriven(self, state: Any, config: RunnableConfig | None) -> ContextHead | None:
+        steps = self._steps(state, config)
         try:
             flow, summarizer = next(steps)
             while True:
                 flow, summarizer = steps.send(await self.guard.engine.arun(flow, summarizer=summarizer))
         except StopIteration as end:
-            return _update(end.value)
+            head: ContextHead | None = end.value
+            return head
 
     def _steps(self, state: Any, config: RunnableConfig | None) -> Generator[Any, Compacted, ContextHead | None]:
-        messages = state["messages"] if isinstance(state, dict) else state.messages
-        raw = state.get(CHANNEL) if isinstance(state, dict) else getattr(state, CHANNEL, None)
-        configurable = (config or {}).get("configurable", {})
-        thread = (configurable.get("thread_id"), str(configurable.get("checkpoint_ns", "")).rpartition("|")[0])
+        messages, raw = of_state(state)
         run = (config or {}).get("run_id")
         return self.guard.compaction_steps(
             messages,
             raw,
-            thread=thread,
+            thread=_thread_in(config),
             run=None if run is None else str(run),
             system=self._system,
             tools=self._tools,
             model=self._model,
         )
+
+
+class PinConstraints(Runnable[Any, dict[str, Any]]):
+    """Writes what the model should see, rules in force first, to a channel the model node reads; for a graph that cannot call `guard.view`.
+
+        graph = StateGraph(PinnedState, input_schema=MessagesState, output_schema=MessagesState)
+        graph.add_node("pin", PinConstraints(guard))
+        graph.add_node("model", lambda state: {"messages": [model.invoke(state["llm_input_messages"])]})
+
+    The channel of `PinnedState` is not kept in checkpoints: put the node right before the model node, in the same run.
+    """
+
+    def __init__(
+        self,
+        guard: ContextGuard | GuardConfig | str | Path,
+        *,
+        system: SystemMessage | str | None = None,
+        tools: Sequence[Any] = (),
+        channel: str = INPUT_CHANNEL,
+    ) -> None:
+        """Bind the guard, or a config to make one from.
+
+        Args:
+            guard: Whose rules and view.
+            system: The system prompt the model node would add: it stands before the pins.
+            tools: For rules whose scope is a tool.
+            channel: Where the view is written.
+        """
+        self.guard = guard if isinstance(guard, ContextGuard) else ContextGuard(guard)
+        self._system = system
+        self._tools = tools
+        self._channel = channel
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - the name is the Runnable's
+        """Return the update of the state: the view."""
+        return {self._channel: self.guard.view(input, system=self._system, thread=_thread_in(config)[0], tools=self._tools)}
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - as above
+        """Return the update of the state: the view. Nothing in it waits for anything."""
+        return self.invoke(input, config)
+
+
+class PreModelHook(CompactContext):
+    """Compacts and pins in one step, in the form `create_react_agent(pre_model_hook=...)` takes.
+
+    The agent's `state_schema` must have the channel `ctxguard`: use `ReactState`.
+    """
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - the name is the Runnable's
+        """Return the model's input, and the head where there is a new one."""
+        return self._with_view(input, self._driven(input, config), config)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - as above
+        """Return the same, without blocking the event loop on a summarizer."""
+        return self._with_view(input, await self._adriven(input, config), config)
+
+    def _with_view(self, state: Any, head: ContextHead | None, config: RunnableConfig | None) -> dict[str, Any]:
+        messages, raw = of_state(state)
+        update = _update(head)
+        shown = {"messages": messages, CHANNEL: update.get(CHANNEL, raw)}
+        view = self.guard.view(shown, system=self._system, thread=_thread_in(config)[0], tools=self._tools)
+        return {INPUT_CHANNEL: view, **update}
+
+
+def _thread_in(config: RunnableConfig | None) -> tuple[str | None, str]:
+    """Return thread and namespace, the namespace without its last segment: that one is new for every step."""
+    configurable = (config or {}).get("configurable", {})
+    return configurable.get("thread_id"), str(configurable.get("checkpoint_ns", "")).rpartition("|")[0]
 
 
 def _update(head: ContextHead | None) -> dict[str, Any]:

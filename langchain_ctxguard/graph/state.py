@@ -6,11 +6,16 @@ from typing import Annotated, Any, NotRequired
 
 from langchain.agents import AgentState
 from langchain.agents.middleware.types import PrivateStateAttr
+from langchain_core.messages import AnyMessage
+from langgraph.channels import UntrackedValue
 from langgraph.graph import MessagesState
+from langgraph.managed import RemainingSteps
 
 from langchain_ctxguard.domain.context import ContextHead, HeadFault, read_head
 
 CHANNEL = "ctxguard"
+INPUT_CHANNEL = "llm_input_messages"
+"""What a model node is to send, where it does not ask `guard.view` itself; the name is `create_react_agent`'s."""
 
 _LARGEST = 2**53
 """The largest version taken from a state: its successors fit the integers of every store and of JSON."""
@@ -49,3 +54,16 @@ class GuardedState(MessagesState):
     """
 
     ctxguard: Annotated[dict[str, Any], newest_head]
+
+
+class PinnedState(GuardedState):
+    """The state of a plain graph whose model node reads what `PinConstraints` wrote. That channel is in no checkpoint."""
+
+    llm_input_messages: Annotated[list[AnyMessage], UntrackedValue]
+
+
+class ReactState(GuardedState):
+    """The state for `create_react_agent` with `guard.pre_model_hook()`."""
+
+    remaining_steps: RemainingSteps
+    llm_input_messages: Annotated[list[AnyMessage], UntrackedValue]
