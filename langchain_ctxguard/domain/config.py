@@ -228,7 +228,7 @@ class GuardConfig(Value):
     remind: Annotated[Literal["off", "critical"], BeforeValidator(_off_is_a_word)] = "off"
     """Repeat the critical rules as an instruction near the end of a call."""
 
-    refresh: Annotated[Literal["call"] | float, BeforeValidator(_refresh_makes_sense)] = "call"
+    refresh: Annotated[Literal["call"] | Annotated[float, Field(gt=0, le=_DAY_S)], BeforeValidator(_refresh_makes_sense)] = "call"
     """When the registry is asked whether a rule changed: at each call, or when so many seconds have passed."""
 
     workspace: str | None = Field(default=None, min_length=1)

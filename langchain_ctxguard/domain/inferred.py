@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from langchain_ctxguard.domain.value import Value
 
@@ -14,6 +15,9 @@ InferredKind = Literal["duty", "ban", "only", "preference", "correction", "agree
 InferredStatus = Literal["inferred", "confirmed", "dropped"]
 
 
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
 class InferredConstraint(Value):
     """One rule, in the words it was said in, and where it was said."""
 
@@ -21,7 +25,7 @@ class InferredConstraint(Value):
     """Digest of message and place: reading the same message again gives the same id."""
 
     text: str
-    """The sentence, byte for byte as it stands in the message."""
+    """The sentence, byte for byte as it stands in the message; half a surrogate pair, which no JSON can hold, is a replacement character."""
 
     kind: InferredKind
     source: str
@@ -45,3 +49,10 @@ class InferredConstraint(Value):
 
     status: InferredStatus = "inferred"
     """Changed by a person only. A dropped one is kept so that reading its message again does not bring it back."""
+
+    @field_validator("text", "source", "subject", mode="before")
+    @classmethod
+    def _can_be_stored(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return _HALVES.sub("\ufffd", value)
+        return tuple(_HALVES.sub("\ufffd", word) if isinstance(word, str) else word for word in value) if isinstance(value, tuple) else value

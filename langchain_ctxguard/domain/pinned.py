@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from langchain_ctxguard.domain.value import Value, digest_of
 
@@ -14,6 +15,8 @@ PinRole = Literal["application", "person", "tool"]
 
 SNAPSHOT = 16_000
 """Characters of a file kept in the pin itself, for the day the file is gone."""
+
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 class Pin(Value):
@@ -34,6 +37,12 @@ class Pin(Value):
     reason: str = Field(default="", max_length=400)
     snapshot: str | None = Field(default=None, max_length=SNAPSHOT)
     """Text of a file when it was read last, cut to `SNAPSHOT` characters. A message needs none: the state holds it."""
+
+    @field_validator("key", "reason", "snapshot", mode="before")
+    @classmethod
+    def _can_be_stored(cls, value: Any) -> Any:
+        # No JSON can hold half a surrogate pair.
+        return _HALVES.sub("\ufffd", value) if isinstance(value, str) else value
 
     @classmethod
     def of(cls, kind: PinKind, key: str, *, role: PinRole, text: str = "", added_at: int = 0, reason: str = "") -> Pin:

@@ -6,13 +6,15 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
-
-from pydantic import Field
+from typing import Any, NamedTuple
 
 from langchain_ctxguard.domain.value import Value
 
+_MOST = 2**53
 _MILLION = Decimal(1_000_000)
+_BY_LIFETIME = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+"""Where these are given, LangChain sets the sum of both to 0."""
+
 _DATED = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8})$")
 
 
@@ -45,13 +47,13 @@ class DriftReason(StrEnum):
     """Something else changed the system prompt, or messages that had been sent."""
 
 
-class TokenUsage(Value):
+class TokenUsage(NamedTuple):
     """What a provider charged for one call."""
 
-    input_tokens: int = Field(ge=0)
+    input_tokens: int
     """Everything that was sent, cached or not."""
 
-    output_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = 0
     cache_hit: int | None = None
     """Tokens read from the cache; `None` where the provider does not say."""
 
@@ -71,22 +73,23 @@ class TokenUsage(Value):
             usage: LangChain's `usage_metadata` of the message.
             response: Its `response_metadata`, where providers leave what LangChain has no place for.
         """
-        raw = _raw_usage(response)
         if not isinstance(usage, Mapping):
-            return _from_raw(raw)
-        details = _mapping(usage.get("input_token_details"))
-        hit = _number(details.get("cache_read"))
+            return _from_raw(_raw_usage(response))
         given = _number(usage.get("input_tokens"))
         if given is None:
-            return _from_raw(raw)
+            return _from_raw(_raw_usage(response))
+        details = _mapping(usage.get("input_token_details"))
+        hit = _number(details.get("cache_read"))
         if hit is None:
-            hit = _hit_in(raw)
-        by_lifetime = sum(_number(value) or 0 for name, value in details.items() if str(name).startswith("ephemeral_"))
+            hit = _hit_in(_raw_usage(response))
+        written = _number(details.get("cache_creation")) or 0
+        for name in _BY_LIFETIME:
+            written += _number(details.get(name)) or 0
         return cls(
             input_tokens=given,
             output_tokens=_number(usage.get("output_tokens")) or 0,
             cache_hit=None if hit is None else min(hit, given),
-            cache_written=by_lifetime or _number(details.get("cache_creation")) or 0,
+            cache_written=written,
         )
 
 
@@ -169,11 +172,13 @@ class PrefixReport(Value):
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
 def _number(value: Any) -> int | None:
-    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 2**63 else None
+    if type(value) is int or type(value) is float:
+        return int(value) if 0 <= value < _MOST else None
+    return None
 
 
 def _raw_usage(response: Any) -> Mapping[Any, Any]:
@@ -184,9 +189,7 @@ def _raw_usage(response: Any) -> Mapping[Any, Any]:
 
 def _hit_in(raw: Mapping[Any, Any]) -> int | None:
     nested = (_mapping(raw.get(key)).get("cached_tokens") for key in ("prompt_tokens_details", "input_tokens_details"))
-    flat = (
-        raw.get(key) for key in ("prompt_cache_hit_tokens", "cache_read_input_tokens", "cacheReadInputTokens", "cached_content_token_count")
-    )
+    flat = (raw.get(key) for key in ("prompt_cache_hit_tokens", "cache_read_input_tokens", "cacheReadInputTokens", "cached_content_token_count"))
     return next((found for value in (*nested, *flat) if (found := _number(value)) is not None), None)
 
 

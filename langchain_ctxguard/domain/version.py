@@ -104,6 +104,7 @@ class ContextEvent(Value):
         "second_compactor",
         "check_failed",
         "conflict_asked",
+        "unenforced_rule",
         "prefix_invalidated",
         "context_rebuilt",
         "full_evidence",

@@ -392,6 +392,10 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
         The decision holds for this call: whoever owns the rules changes the registry, which the guard cannot.
         """
+        for reference in rules.unenforced:
+            if self._memory.is_first(("unenforced", reference)):
+                detail = f"Rule {reference} promises to be enforced and nothing enforces it; it is shown to the model and no more."
+                self._engine.record(ContextEvent(kind="unenforced_rule", detail=detail))
         if not rules.conflicts:
             return rules
         return settled_by_person(rules, self._engine.record)

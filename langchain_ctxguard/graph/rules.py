@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
 from langgraph.types import interrupt
 
-from langchain_ctxguard.core.enforcement import check_enforcement
+from langchain_ctxguard.core.enforcement import check_enforcement, standing_of
 from langchain_ctxguard.core.render import rules_fingerprint
 from langchain_ctxguard.core.resolve import Conflict, Contradicts, Resolved, check_conflicts, resolve
 from langchain_ctxguard.domain.constraint import Authority, Constraint, Place
@@ -34,6 +34,8 @@ class Rules:
 
     conflicts: tuple[Conflict, ...]
     fingerprint: str
+    unenforced: tuple[str, ...] = ()
+    """`id@version` of rules declared since the start that promise more than anything keeps: shown like guidance, and put on record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,11 @@ class RulesInForce:
         self._clock = clock
         self._refresh = refresh
         self._contradicts = contradicts
+        self._validators = validators
         self._kept: Bounded[_Kept] = Bounded(_PLACES)
-        check_enforcement(self._own, validators=validators)
-        check_conflicts(self._resolved(Place())[0])
+        resolved, _ = self._resolved(Place())
+        check_enforcement((*self._own, *resolved.in_force), validators=validators)
+        check_conflicts(resolved)
 
     def at(self, place: Place) -> Rules:
         """Return the rules at `place`, now.
@@ -92,6 +96,8 @@ class RulesInForce:
         if kept is not None and self._refresh != "call" and moment - kept.asked_at < self._refresh and not self._is_over(kept):
             return kept.rules
         if kept is not None and kept.heads == self._registry.heads(place) and not self._is_over(kept):
+            if self._refresh != "call":
+                self._kept.put(place, replace(kept, asked_at=moment))
             return kept.rules
         resolved, heads = self._resolved(place)
         pinned = tuple(rule for rule in resolved.in_force if rule.authority is not Authority.INFERRED)
@@ -100,6 +106,7 @@ class RulesInForce:
             inferred=tuple(rule for rule in resolved.in_force if rule.authority is Authority.INFERRED),
             conflicts=resolved.conflicts,
             fingerprint=rules_fingerprint(pinned),
+            unenforced=tuple(rule.reference for rule in pinned if standing_of(rule, validators=self._validators).kind == "unenforced"),
         )
         self._kept.put(place, _Kept(rules, heads, resolved.changes_at, moment))
         return rules

@@ -44,17 +44,20 @@ class Verifier:
 
     def checks_for_answer(self, rules: Sequence[Constraint]) -> list[PreparedCheck]:
         """Return the checks a final answer has to pass."""
-        return [self._check(rule) for rule in rules if rule.validator is not None and rule.checks == "answer"]
+        return [check for rule in rules if rule.checks == "answer" and (check := self._check(rule)) is not None]
 
     def checks_for_tool(self, rules: Sequence[Constraint], tool: str) -> list[PreparedCheck]:
         """Return the checks a result of `tool` has to pass."""
         return [
-            self._check(rule)
+            check
             for rule in rules
-            if rule.validator is not None and rule.checks == "tool_result" and (rule.scope.kind != "tool" or rule.scope.value == tool)
+            if rule.checks == "tool_result" and (rule.scope.kind != "tool" or rule.scope.value == tool) and (check := self._check(rule)) is not None
         ]
 
-    def _check(self, rule: Constraint) -> PreparedCheck:
+    def _check(self, rule: Constraint) -> PreparedCheck | None:
+        """Return the check of a rule; `None` where it names none, or one that nobody registered: that is on record as unenforced."""
+        if rule.validator is None or (isinstance(rule.validator, str) and rule.validator not in self._validators):
+            return None
         prepared = self._prepared.get(id(rule))
         if prepared is None or prepared.constraint is not rule:
             prepared = prepared_check(rule, validators=self._validators)

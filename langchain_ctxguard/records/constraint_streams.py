@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import assert_never
 
 from langchain_ctxguard.domain.constraint import Authority, Constraint, Place, Scope
@@ -18,6 +19,7 @@ from langchain_ctxguard.records.constraint_events import Change, Confirmed, Decl
 
 KIND = "constraints"
 _KEPT_FOLDS = 4_096
+_KEPT_PLACES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +51,14 @@ class RuleStreams:
         self.tenant = tenant
         self.now: Clock = clock or (lambda: datetime.now(UTC))
         self._folds: OrderedDict[Stream, Fold] = OrderedDict()
+        # Asked before every model call, and a place hardly changes.
+        self.streams: Callable[[Place], tuple[Stream, ...]] = lru_cache(maxsize=_KEPT_PLACES)(self._streams)
+        """Return where the rules that may hold at a place are written."""
         self._lock = threading.Lock()
 
     def stream(self, scope: Scope) -> Stream:
         """Return where the rules of a scope are written."""
         return Stream(tenant=self.tenant, kind=KIND, key=scope_key(scope))
-
-    def streams(self, place: Place) -> list[Stream]:
-        """Return where the rules that may hold at a place are written."""
-        return [Stream(tenant=self.tenant, kind=KIND, key=key) for key in scope_keys(place)]
 
     def folds(self, place: Place) -> list[Fold]:
         """Return what the streams of a place add up to; one question to the log where nothing moved."""
@@ -80,6 +81,9 @@ class RuleStreams:
             if not entry.is_intact():
                 raise _altered(entry.stream, entry.seq)
         return entries
+
+    def _streams(self, place: Place) -> tuple[Stream, ...]:
+        return tuple(Stream(tenant=self.tenant, kind=KIND, key=key) for key in scope_keys(place))
 
     def _known(self, stream: Stream) -> Fold:
         with self._lock:

@@ -303,3 +303,18 @@ def test_a_person_decides_which_rule_holds_for_a_call() -> None:
     agent.invoke(said("three"), thread())
     with pytest.raises(ConstraintConflictError):
         agent.invoke(Command(resume={"keep": "nobody"}), thread())
+
+
+def test_a_rule_declared_later_that_nothing_keeps_is_shown_and_on_record() -> None:
+    """A run is not ended by somebody else's declaration, and nobody takes the rule for a guarantee."""
+    rules = registry()
+    facts = Facts()
+    model = ScriptedChat()
+    agent = agent_of(model, guard_of(registry=rules, hooks=[facts]), checkpointer=InMemorySaver())
+    rules.writer("system", by="ops").declare(Constraint(constraint_id="late", text="No writes.", enforcement="runtime"), "in a hurry")
+
+    agent.invoke(said("one"), thread())
+    agent.invoke(said("two"), thread())
+
+    assert "No writes." in pins(model.seen[0])
+    assert ["late@1"] == [fact.detail.split()[1] for fact in facts.all if getattr(fact, "kind", "") == "unenforced_rule"]
