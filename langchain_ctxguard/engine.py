@@ -14,11 +14,15 @@ from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
 from langchain_ctxguard.backends.tokens import counter_for
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect, Summarize, SummaryFailure
 from langchain_ctxguard.domain.summary import SummaryDraft
-from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
-from langchain_ctxguard.ports import Hook, Summarizer
+from langchain_ctxguard.ports import Fact, Hook, Summarizer
 
 Result = TypeVar("Result")
+
+_REASONS = frozenset({"empty", "placeholder", "not_json", "tool_call", "reasoning_only", "too_long", "wrong_type"})
+"""Why an answer is no summary, as far as it may go on record: any other word could be one of the conversation."""
+
+_NAME_SHOWN = 80
 
 
 class Engine:
@@ -86,7 +90,7 @@ class Engine:
                     case _:
                         assert_never(effect)
 
-    def record(self, fact: CompactionRecord | ContextEvent) -> None:
+    def record(self, fact: Fact) -> None:
         """Tell the hooks about something that happened."""
         self._hooks.record(fact)
 
@@ -95,7 +99,7 @@ class Engine:
         with self._hooks.span("summarize", {"strategy": who.name, "attempt": effect.attempt}):
             try:
                 return _draft(within(self._timeout_s, lambda: who.summarize(effect.request)))
-            except Exception as error:  # noqa: BLE001 - a summarizer may fail in any way; none of them may reach the run
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a summarizer may fail in any way; none of them may reach the run
                 return _failure(error)
 
     async def _asummarize(self, effect: Summarize, summarizer: Summarizer) -> SummaryDraft | SummaryFailure:
@@ -103,6 +107,12 @@ class Engine:
         with self._hooks.span("summarize", {"strategy": who.name, "attempt": effect.attempt}):
             try:
                 return _draft(await _awithin(self._timeout_s, who.asummarize(effect.request)))
+            except asyncio.CancelledError as error:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                # Nobody cancelled the run: the summarizer gave up in its own way.
+                return _failure(error)
             except Exception as error:  # noqa: BLE001 - as above
                 return _failure(error)
 
@@ -120,13 +130,15 @@ def _draft(answer: Any) -> SummaryDraft | SummaryFailure:
     return answer if isinstance(answer, SummaryDraft) else SummaryFailure("wrong_type", is_down=False)
 
 
-def _failure(error: Exception) -> SummaryFailure:
+def _failure(error: BaseException) -> SummaryFailure:
     if isinstance(error, InvalidSummaryError):
-        return SummaryFailure(error.reason, is_down=False)
+        reason: Any = getattr(error, "reason", None)
+        return SummaryFailure(reason if isinstance(reason, str) and reason in _REASONS else "invalid", is_down=False)
     if isinstance(error, TimeoutError):
         return SummaryFailure("timeout", is_down=True)
     # The type alone: an error's words may hold text of the conversation, and must never become context.
-    return SummaryFailure(type(error).__name__, is_down=True)
+    name = type(error).__name__
+    return SummaryFailure(name if name.isidentifier() and len(name) <= _NAME_SHOWN else "error", is_down=True)
 
 
 def within(timeout_s: float | None, call: Callable[[], Result]) -> Result:
@@ -194,7 +206,7 @@ class _Hooks:
         self._warned: set[int] = set()
         self.failures = 0
 
-    def record(self, fact: CompactionRecord | ContextEvent) -> None:
+    def record(self, fact: Fact) -> None:
         for hook in self._hooks:
             try:
                 hook.record(fact)

@@ -11,10 +11,14 @@ from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.effects import SummaryRequest
 from langchain_ctxguard.domain.log import Entry, Stream
+from langchain_ctxguard.domain.prefix import PrefixReport
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 
-__all__ = ["Clock", "Hook", "Log", "LogReader", "Summarizer", "SummaryRequest", "TokenCounter"]
+__all__ = ["Clock", "Fact", "Hook", "Log", "LogReader", "Summarizer", "SummaryRequest", "TokenCounter"]
+
+Fact = CompactionRecord | ContextEvent | PrefixReport
+"""What a hook is told."""
 
 Clock = Callable[[], datetime]
 """Says what time it is: an aware datetime."""
@@ -87,5 +91,5 @@ class Hook(Protocol):
     def span(self, name: str, facts: Mapping[str, Any]) -> AbstractContextManager[Any]:
         """Wrap a step (`compaction`, `summarize`) so a tracer can nest what happens inside."""
 
-    def record(self, fact: CompactionRecord | ContextEvent) -> None:
+    def record(self, fact: Fact) -> None:
         """Take notice of something that happened, after it was committed."""

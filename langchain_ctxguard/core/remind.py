@@ -42,7 +42,7 @@ def with_reminder(messages: Sequence[BaseMessage], rules: Sequence[Constraint]) 
     return messages if made is None else [*messages, made]
 
 
-def without_reminder(messages: Sequence[BaseMessage]) -> int:
+def length_without_reminder(messages: Sequence[BaseMessage]) -> int:
     """Return how many of `messages` stand before a reminder at the end: the part that comes again in the next call."""
     return len(messages) - (1 if messages and messages[-1].name == REMINDER else 0)
 

@@ -23,17 +23,21 @@ from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.compact import config_of, rules_of
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
+from langchain_ctxguard.core.remind import with_reminder
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary, text_of
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
 from langchain_ctxguard.domain.constraint import Constraint, Enforcement, Place
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.extensions import Extensions
+from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import ContextEvent, Outcome
 from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
 from langchain_ctxguard.errors import ContextBudgetError
+from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
+from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
 from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages
 from langchain_ctxguard.graph.remembered import Memory
 from langchain_ctxguard.graph.rules import Rules, RulesInForce, settled_by_person
@@ -128,6 +132,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         extensions: Extensions | None = None,
         clock: Clock | None = None,
         agent: str | None = None,
+        prices: PriceTable | None = None,
     ) -> None:
         """Wire a guard.
 
@@ -143,6 +148,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             extensions: The application's functions, e.g. the validators that rules name.
             clock: Says what time it is; `None`: the system's, in UTC.
             agent: Name of the agent, for rules whose scope is one.
+            prices: For the cost in the prefix reports that `hooks` are told.
 
         Raises:
             ConfigurationError: a setting that cannot work, or a rule that promises more than anything keeps.
@@ -152,6 +158,9 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         given = config_of(config)
         overrides = {name: value for name, value in (("trigger", trigger), ("keep", keep)) if not isinstance(value, Unset)}
         self._settings = CompactionSettings.of(given.compaction, **overrides) if overrides else given.compaction
+        self._summarizer = summarizer_of(summarizer)
+        self._engine = Engine(summarizer=self._summarizer, hooks=hooks, timeout_s=self._settings.summarizer_timeout_s)
+        self._count: CountTokens = counter_of(token_counter)
         own = rules_of(given, constraints)
         extensions = extensions or Extensions()
         moment = clock or _now
@@ -163,11 +172,12 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             refresh=given.refresh,
             validators=extensions.validators,
         )
+        self._remind = given.remind
+        self._tools = StableTools()
+        self._watch = PrefixWatch(prices, count=self._count) if hooks else None
+        self._hatches = Hatches(self._engine.record)
         self._place = Place(workspace=given.workspace, agent=agent)
         self._verifier = Verifier(extensions.validators)
-        self._summarizer = summarizer_of(summarizer)
-        self._engine = Engine(summarizer=self._summarizer, hooks=hooks, timeout_s=self._settings.summarizer_timeout_s)
-        self._count: CountTokens = counter_of(token_counter)
         pins = render_rules(self._rules.at(self._place).pinned)
         check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(pins)]) if pins else 0)
         self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages)
@@ -199,6 +209,11 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             tools: The agent's tools, for rules whose scope is one of them.
         """
         return self._rules_at((thread, ""), tools).pinned
+
+    @property
+    def hatches(self) -> Hatches:
+        """Ways out for when the context itself is the trouble; each is recorded with its reason."""
+        return self._hatches
 
     def pre_model_hook(self, *, model: Any = None, system: SystemMessage | str | None = None, tools: Sequence[Any] = ()) -> Any:
         """Return the hook for `create_react_agent(pre_model_hook=guard.pre_model_hook(...), state_schema=ReactState)`.
@@ -351,18 +366,26 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         state: Any = request.state or {}  # type: ignore[unreachable]  # a request made by hand may carry none
         thread = thread_of(runtime)
         rules = self._agreed(self._rules_at(thread, request.tools or ()))
+        tools = self._tools.arranged(request.tools or ())
+        if tools is not request.tools and request.tools:
+            request = request.override(tools=list(tools))
         call = Call(
             as_messages(request.messages),
             state.get(CHANNEL),
-            system=request.system_message,
-            tools=request.tools or (),
+            system=self._hatches.system(request.system_message),
+            tools=tools,
             thread=thread,
             rules=rules.pinned,
         )
         reading = self._reader.read(call, call.rules)
         self._notice_fault(call, reading)
         self._notice_compactor(state, call)
-        attempt, reading = self._due(call, reading, request.model, run_of(runtime))
+        whole = self._whole(call, request.model) if self._hatches.shows_all(thread) else None
+        attempt: _Attempt | None = None
+        if whole is None:
+            attempt, reading = self._due(call, reading, request.model, run_of(runtime))
+        else:
+            reading = whole
         head: ContextHead | None = None
         sent = _showing(request, reading)
         if attempt is not None:
@@ -371,14 +394,46 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             head = self._settled(attempt, reading, result, model=request.model, run=run_of(runtime), is_repeat=drive.is_repeat)
             sent = _sending(request, result.view.system, result.view.messages)
         try:
-            response = yield _Ask(sent)
+            response = yield from self._asked(sent, call, reading, head)
         except ContextOverflowError as overflow:
             head, sent = yield from self._smaller(request, call, head, overflow)
-            response = yield _Ask(sent)
+            response = yield from self._asked(sent, call, reading, head)
         response = yield from self._verified(sent, response, rules.pinned)
         if head is None:
             return response
         return ExtendedModelResponse(model_response=response, command=Command(update={CHANNEL: head.to_dict()}))
+
+    def _whole(self, call: Call, model: Any) -> Reading | None:
+        """Return the reading of the whole history, `None` where it is too large to be sent."""
+        reading = self._reader.read(replace(call, raw_head=None), call.rules)
+        window, _ = self._windows.of(model)
+        return reading if reading.tokens <= window else None
+
+    def _asked(self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None) -> Generator[Step, Any, Any]:
+        """Call the model with the view, reminded of the critical rules at its end if so set, and tell the hooks what became of its prefix."""
+        if self._remind == "critical":
+            messages = with_reminder(sent.messages, call.rules)
+            if messages is not sent.messages:
+                sent = _sending(sent, sent.system_message, messages)
+        if self._watch is None:
+            return (yield _Ask(sent))
+        watched = self._watch.before(
+            call.thread,
+            model=sent.model,
+            messages=sent.messages,
+            system=sent.system_message,
+            tools=call.tools,
+            rules=call.rules,
+            head=(head or reading.head).version,
+            tokens=reading.tokens if head is None else None,
+            is_rebuild=self._hatches.was_rebuilt(call.thread),
+        )
+        with watched:
+            response = yield _Ask(sent)
+        report = watched.after(response)
+        if report is not None:
+            self._engine.record(report)
+        return response
 
     def _rules_at(self, thread: tuple[str | None, str], tools: Sequence[Any]) -> Rules:
         """Return the rules in force for a call; the place is built only where a rule can tell one from another."""

@@ -245,18 +245,21 @@ class PinnedFiles:
         # One byte more than allowed tells a file that grew since.
         with os.fdopen(os.dup(fd), "rb") as file:
             data = file.read(self._max_bytes + 1)
-        if len(data) > self._max_bytes:
-            return None, f"the file has more than {self._max_bytes:,} bytes"
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            return None, "the file is not UTF-8 text"
-        if "\x00" in text:
-            return None, "the file is binary"
+        text, fault = _decoded(data) if len(data) <= self._max_bytes else ("", f"the file has more than {self._max_bytes:,} bytes")
+        if fault:
+            return None, fault
         is_settled = read_at - status.st_mtime_ns > _SETTLED_NS
         with self._lock:
             self._last[key] = _Read(text, status.st_mtime_ns, status.st_size, is_settled)
         return text, ""
+
+
+def _decoded(data: bytes) -> tuple[str, str]:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return "", "the file is not UTF-8 text"
+    return ("", "the file is binary") if "\x00" in text else (text, "")
 
 
 @contextlib.contextmanager

@@ -39,6 +39,12 @@ _THREADS = 256
 _MESSAGES = 1_000_000
 """Messages remembered over all threads, 16 bytes each."""
 
+_RECENT = 32
+"""Threads whose last messages are held to be compared by identity: an edit in the middle is then found at once."""
+
+_EXACT = 512
+"""Up to so many messages."""
+
 _FRONTS = 64
 _TOOL_LISTS = 32
 _NOTHING: dict[str, Any] = {}
@@ -145,7 +151,8 @@ class PrefixWatch:
     ) -> Watched:
         """Take notice of a call that is about to be made. Never raises.
 
-        A message edited in place, far from both ends of a conversation, is noticed some calls later. A reminder at the end is no part of the prefix.
+        An edit in the middle of a conversation of more than 500 messages may be noticed some calls later. A reminder at the end is no part of
+        the prefix.
 
         Args:
             key: The thread the call belongs to; `None`: there is no call before it to compare with.
@@ -268,24 +275,29 @@ class _Thread:
     last: int = 0
     """Identity of the last message taken in."""
 
+    seen: list[BaseMessage] | None = None
+    """The messages themselves, as long as the thread is among those used last and they are not too many to compare."""
+
     turn: int = 0
     held: int = 0
 
     def unchanged(self, messages: Sequence[BaseMessage], length: int) -> int:
         """Return how many leading messages are those of the call before.
 
-        Where the last one is the very object, the messages were not loaded anew: then both ends and one in turn stand for all.
+        Where the last one is the very object, the messages were not loaded anew, and a comparison of identities tells. In a long list the end
+        and one in turn stand for all.
         """
         if self.snapshot is None:
             return 0
         holds, count = self.snapshot.trail.holds, self.snapshot.length
-        if 0 < count <= length and id(messages[count - 1]) == self.last:
+        if 0 < count <= length and id(messages[count - 1]) == self.last and (self.seen is None or self.seen == messages[:count]):
             self.turn += 1
-            for index in (0, self.turn % count, count - 1):
+            for index in (self.turn % count, count - 1):
                 if not holds(index, messages[index]):
                     break
             else:
                 return count
+        self.seen = None
         for index in range(min(count, length)):
             if not holds(index, messages[index]):
                 return index
@@ -293,8 +305,15 @@ class _Thread:
 
     def took(self, snapshot: PrefixSnapshot, messages: Sequence[BaseMessage]) -> int:
         """Remember a call; return by how many messages the memory grew."""
+        length = snapshot.length
         held, self.held = self.held, len(snapshot.trail)
-        self.last = id(messages[snapshot.length - 1]) if snapshot.length else 0
+        self.last = id(messages[length - 1]) if length else 0
+        if length > _EXACT:
+            self.seen = None
+        else:
+            seen = self.seen or []
+            seen += messages[len(seen) : length]
+            self.seen = seen
         self.snapshot = snapshot
         return self.held - held
 
@@ -304,6 +323,7 @@ class _Threads:
 
     def __init__(self) -> None:
         self._entries: OrderedDict[Hashable, _Thread] = OrderedDict()
+        self._recent: OrderedDict[int, _Thread] = OrderedDict()
         self._sizes: dict[int, int] = {}
         self._held = 0
         self._lock = threading.Lock()
@@ -317,6 +337,10 @@ class _Threads:
                 self._trim()
             else:
                 self._entries.move_to_end(key)
+            self._recent[id(found)] = found
+            self._recent.move_to_end(id(found))
+            if len(self._recent) > _RECENT:
+                self._recent.popitem(last=False)[1].seen = None
             return found
 
     def grew(self, thread: _Thread, by: int) -> None:
@@ -330,6 +354,7 @@ class _Threads:
         while len(self._entries) > _THREADS or (self._held > _MESSAGES and len(self._entries) > 1):
             _, gone = self._entries.popitem(last=False)
             self._held -= self._sizes.pop(id(gone))
+            self._recent.pop(id(gone), None)
 
 
 def _messages_to(messages: Sequence[BaseMessage], length: int) -> Sequence[BaseMessage]:

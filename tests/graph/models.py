@@ -22,6 +22,7 @@ from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.summary import SummaryDraft
+from langchain_ctxguard.domain.prefix import PrefixReport
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Outcome
 from langchain_ctxguard.graph.guard import ContextGuard
 from langchain_ctxguard.ports import SummaryRequest
@@ -119,6 +120,7 @@ class Facts:
     def __init__(self) -> None:
         """Start with nothing."""
         self.all: list[CompactionRecord | ContextEvent] = []
+        self.reports: list[PrefixReport] = []
         self.spans: list[str] = []
 
     def span(self, name: str, facts: Any) -> Any:
@@ -128,9 +130,12 @@ class Facts:
         self.spans.append(name)
         return nullcontext()
 
-    def record(self, fact: CompactionRecord | ContextEvent) -> None:
-        """Keep the fact."""
-        self.all.append(fact)
+    def record(self, fact: CompactionRecord | ContextEvent | PrefixReport) -> None:
+        """Keep the fact; the report of every call apart."""
+        if isinstance(fact, PrefixReport):
+            self.reports.append(fact)
+        else:
+            self.all.append(fact)
 
     @property
     def records(self) -> list[CompactionRecord]:
