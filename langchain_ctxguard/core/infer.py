@@ -13,7 +13,7 @@ from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.render import one_line
 from langchain_ctxguard.core.results import own_words
 from langchain_ctxguard.core.roles import is_foreign_summary, is_request, text_of
-from langchain_ctxguard.core.said import asks, is_permission, is_temporary, rule_in
+from langchain_ctxguard.core.said import asks, is_permission, is_reported, is_temporary, rule_in
 from langchain_ctxguard.core.subject import subject_of, superseding
 from langchain_ctxguard.core.voice import LONGEST, Span, own_voice, spoken_sentences
 from langchain_ctxguard.domain.inferred import InferredConstraint, InferredKind
@@ -35,10 +35,14 @@ _LINE_ITEM = re.compile(
     rf"(?P<han>[一二三四五六七八九十])、|第(?P<nth>{_NUMBER})[条点][:：,，、 ])[ \t]*(?=\S)",
     re.MULTILINE | re.IGNORECASE,
 )
-_INLINE_ITEM = re.compile(r"(?:(?<=\s)|(?<=[:：;；,，。]))(?:(?P<plain>\d{1,2})[.)、）](?!\d)|[（(](?P<round>\d{1,2})[)）]|(?P<circle>[①-⑳]))\s*(?=\S)")
+_INLINE_ITEM = re.compile(
+    r"(?:(?<=\s)|(?<=[:：;；,，。]))(?:(?P<plain>\d{1,2})[.)、）](?!\d)|[（(](?P<round>\d{1,2})[)）]|(?P<circle>[①-⑳]))\s*(?=\S)"
+)
 _AMENDMENT = re.compile(
-    r"^(?:please |ok,? |now,? )?(?:(?:change|update|amend|replace)\s+)?(?:rule|agreement|item|point)\s+(?:no\.? ?|number |#)?(?P<plain>\d{1,3})\s*(?:is now|becomes|to\b|with\b|now reads)"
-    rf"|^(?:请)?(?:把)?(?:第\s*(?P<nth>{_NUMBER})\s*[条点项](?:约定|规则|要求)?|(?:规则|约定|条款)\s*(?P<han>{_NUMBER}))\s*(?:改成|改为|变成|现在是|换成)",
+    r"^(?:please |ok,? |now,? )?(?:(?:change|update|amend|replace)\s+)?(?:rule|agreement|item|point)\s+(?:no\.? ?|number |"
+    r"#)?(?P<plain>\d{1,3})\s*(?:is now|becomes|to\b|with\b|now reads)"
+    rf"|^(?:请)?(?:把)?(?:第\s*(?P<nth>{_NUMBER})\s*[条点项](?:约定|规则|要求)?|(?:规则|约定|条款)\s*(?P<han>{_NUMBER}))\s*(?:改成|改为|变成|"
+    rf"现在是|换成)",
     re.IGNORECASE,
 )
 _AGREED = re.compile(
@@ -46,7 +50,10 @@ _AGREED = re.compile(
     r"follow (?:these|the following)|terms|from now on)\b|约定|规则|规矩|要求|原则|规范|守则|协议|约束|注意|遵守|记住|务必|说好|条款",
     re.IGNORECASE,
 )
-_NOT_AGREED = re.compile(r"\b(?:steps?|reproduc\w+|examples?|errors?|log|tests? (?:cases?|plan)|which|options?|violat\w+|broke\w*)\b|步骤|复现|例如|示例|选项|哪", re.IGNORECASE)
+_NOT_AGREED = re.compile(
+    r"\b(?:steps?|reproduc\w+|examples?|errors?|log|tests? (?:cases?|plan)|which|options?|violat\w+|broke\w*)\b|步骤|复现|例如|示例|选项|哪",
+    re.IGNORECASE,
+)
 _LEAD_LENGTH = 160
 
 
@@ -100,7 +107,14 @@ def _found_in(text: str) -> list[_Found]:
     taken = [item.span for item in items if item.is_agreed or item.is_void]
     numbers = {item.content: item.number for item in items}
     at = 0
+    is_told = False
     for span in spoken_sentences(voice):
+        was_told, is_told = is_told, False
+        if voice[span.stop - 1] in ";；":
+            # What goes on behind a semicolon is told by whoever told what stands before it.
+            is_told = was_told or is_reported(voice[span.start : span.stop])
+        if was_told:
+            continue
         while at < len(taken) and taken[at].stop <= span.start:
             at += 1
         if at < len(taken) and taken[at].start < span.stop:

@@ -34,6 +34,10 @@ _FAMILIES: dict[str, tuple[tuple[str, ...], ...]] = {
 """Things of which a person means one: naming another is a change of mind. The last group of `indent` only names the family."""
 
 _MEMBERS = {word: (family, group[0]) for family, groups in _FAMILIES.items() for group in groups for word in group}
+_EXCLUSIVE = frozenset({"indent", "quotes", "language", "history", "units", "day"})
+"""Families of which one member holds at a time. Of the others (two languages of code, two formats) several may, unless a change is said."""
+
+_OPEN = frozenset(group[0] for family, groups in _FAMILIES.items() if family not in _EXCLUSIVE for group in groups)
 _FAMILY_NAMES = frozenset({"indentation"})
 _FAMILY_WORD = re.compile(
     "|".join(rf"(?<![a-z0-9]){re.escape(word)}s?(?![a-z0-9])" if word.isascii() else word for word in sorted(_MEMBERS, key=len, reverse=True))
@@ -41,36 +45,50 @@ _FAMILY_WORD = re.compile(
 _NOISE = frozenset(
     # One word list reads better than a hundred quoted strings.
     """
-    a an the this that these those all any every each some no not never ever don't do dont does must mustn't should shouldn't shall will would can can't
-    cannot could may might have has to be is are am was were you your i i'd i'm we our it its they me my us them please always only make sure ensure
+    a an the this that these those all any every each some no not never ever don't do dont does must mustn't should shouldn't shall will would can
+    can't cannot could may might have has to be is are am was were you your i i'd i'm we our it its they me my us them please always only make
+    sure ensure
     that's from now on going forward henceforth future again also just so and or but then actually rather instead of than stop avoid refrain
-    using use uses used go prefer stick choose pick switch under no circumstances circumstance forbidden prohibited allowed permitted really very strictly
-    absolutely too at least most directly first want need said told as like let's rule agreement item number remember important note again keep
+    using use uses used go prefer stick choose pick switch under circumstances circumstance forbidden prohibited allowed permitted really very
+    strictly absolutely too want need said told as like let's rule agreement item number remember important note again keep
     """.split()  # noqa: SIM905
 )
 _CONTEXT = frozenset(
-    "for in on when before after during while unless until without if within outside inside via with by against between except whenever where".split()  # noqa: SIM905
+    # One word list reads better than thirty quoted strings.
+    "for in on when before after during while unless until without if within outside inside via with by against between except whenever".split()  # noqa: SIM905
 )
 _COMPARES = frozenset("under below above over than more fewer less most least exceed exceeding max maximum min minimum".split())  # noqa: SIM905
 _SETS = re.compile(
-    r"\b(?:use|using|be|is|are|answer|reply|respond|write|keep|limit|set|prefer|stick|go with|speak|at most|at least|under|over)\b|[用是为等保设]|回答|回复|不超过|最多|至少|改成"
+    r"\b(?:use|using|be|is|are|answer|reply|respond|write|keep|limit|set|prefer|stick|go with|speak|at most|at least|under|over)\b|"
+    r"[用是为等保设]|回答|回复|不超过|最多|至少|改成"
 )
-_ADDS = re.compile(r"\b(?:support|include|test|cover|check|cc|copy|add|and|handle|order|ticket|issue|case|invoice|user|account|booking|section|line|row|file)s?\b|支持|包含|包括|检查|兼容|测试|订单|抄送|和|条")
+_ADDS = re.compile(
+    r"\b(?:support|include|test|cover|check|cc|copy|add|and|handle|order|ticket|issue|case|invoice|user|account|booking|section|line|row|"
+    r"file)s?\b|支持|包含|包括|检查|兼容|测试|订单|抄送|和|条"
+)
 _NOISE_ZH = re.compile(
-    r"从现在起|从现在开始|从今以后|从今往后|任何情况下|绝对不能|千万不要|不允许|不可以|只允许|绝不能|而不是|以后|今后|往后|禁止|严禁|不得|不准|不许|不要|不能|不可|请勿|切勿|只能|仅限|只许|只用|必须|务必|一定要|"
-    r"一定|确保|保证|一律|始终|总是|永远|千万|绝对|绝不|决不|坚决|所有|全部|任何|每个|每次|不对|应该|改用|换用|换成|改成|改为|使用|采用|代替|取代|替代|不是|而是|更喜欢|偏好|倾向于|"
+    r"从现在起|从现在开始|从今以后|从今往后|任何情况下|绝对不能|千万不要|不允许|不可以|只允许|绝不能|而不是|以后|今后|往后|禁止|严禁|不得|不准|"
+    r"不许|不要|不能|不可|请勿|切勿|只能|仅限|只许|只用|必须|务必|一定要|"
+    r"一定|确保|保证|一律|始终|总是|永远|千万|绝对|绝不|决不|坚决|所有|全部|任何|每个|每次|不对|应该|改用|换用|换成|改成|改为|使用|采用|代替|"
+    r"取代|替代|不是|而是|更喜欢|偏好|倾向于|"
     r"请|别|勿|都|也|再|要|就|先|的|了|是|为|用|你们|我们|你|我|您|把|将|被|来|去|这次|暂时|本次|记住|注意|现在"
 )
 _ALIASES = {"reply": "answer", "respond": "answer", "回复": "回答", "答复": "回答"}
 _TOKEN = re.compile(r"[a-z0-9][\w./@#:+'-]*|[\u3400-\u9fff]+|~[a-z]+=[a-z0-9 \u3400-\u9fff]+;", re.ASCII)
+_CHANGES = re.compile(r"\b(?:from now on|going forward|from here on|instead|now|only)\b|从现在|以后|今后|改用|只")
 _FROM_NOW_ON = re.compile(r"\b(?:from now on|going forward|from here on|in (?:the )?future|under no circumstances?|at all times|for now|this time)\b")
 _CLOSING = ".,:;'!?-"
 _REPLACED = re.compile(
-    r"(?:instead of|rather than|in place of|, (?:and )?not|over|stop using|(?:do not|don't|never) use) ([^,;.!]{1,60}?)(?=\s*(?:[,;.!]|$|\buse\b|\bgo with\b))|"
+    r"(?:instead of|rather than|in place of|, (?:and )?not|over|stop using|(?:do not|don't|never) use) ([^,;.!]{1,60}?)(?=\s*(?:[,;.!]|$|\buse\b|"
+    r"\bgo with\b))|"
     r"\bnot ([^,;.!]{1,40}?),? but\b|switch from ([^,;.!]{1,40}?) to\b|"
-    r"(?:别用|不要用|不要再用|别再用|不用|而不是|而非|代替|取代|替代|[，,]\s*不是)([^，,。！!；;]{1,20}?)(?=[，,。！!；;]|改用|用|$)|不是(?:用)?([^，,。]{1,20}?)[，,]?而是"
+    r"(?:别用|不要用|不要再用|别再用|不用|而不是|而非|代替|取代|替代|[，,]\s*不是)([^，,。！!；;]{1,20}?)(?=[，,。！!；;]|改用|用|$)|"
+    r"不是(?:用)?([^，,。]{1,20}?)[，,]?而是"
 )
-_ITEM = re.compile(r"^\W*(?:(?:change|update|amend|replace)\s+)?(?:rule|agreement|item|point|条款|规则|约定|第)?\s*#?[\d一二三四五六七八九十①-⑳]{1,3}\s*[条点项]?\s*[.)、）:：]?\s*(?:is now|becomes|改成|改为|变成|现在是|to)?[:：]?\s*")
+_ITEM = re.compile(
+    r"^\W*(?:(?:change|update|amend|replace)\s+)?(?:rule|agreement|item|point|条款|规则|约定|"
+    r"第)?\s*#?[\d一二三四五六七八九十①-⑳]{1,3}\s*[条点项]?\s*[.)、）:：]?\s*(?:is now|becomes|改成|改为|变成|现在是|to)?[:：]?\s*"
+)
 _AMENDS = re.compile(
     r"^\W*(?:(?:change|update|amend|replace)\s+)?(?:rule|agreement|item|point)\s+#?\d{1,3}\s*(?:is now|becomes|to|with|now|:)|"
     r"^\W*(?:第\s*[\d一二三四五六七八九十]{1,3}\s*[条点项]|(?:规则|约定|条款)\s*[\d一二三四五六七八九十]{1,3})\s*(?:改成|改为|变成|现在是|换成|[:：])"
@@ -94,6 +112,9 @@ class Subject(NamedTuple):
     """Where or when it holds."""
 
     forbids: bool
+    is_change: bool = False
+    """The rule says itself that something changes: `instead`, `from now on`."""
+
     replaced: tuple[Subject, ...] = ()
     """What the rule itself says it replaces."""
 
@@ -107,8 +128,8 @@ class Subject(NamedTuple):
 def subject_of(text: str, kind: InferredKind) -> Subject:
     """Return the subject of a rule.
 
-    >>> sorted(subject_of("Never delete an order.", "ban").words)
-    ['delete', 'order']
+    >>> sorted(subject_of("Never push to main.", "ban").words)
+    ['main', 'push']
     """
     words = plain(text)
     replaced: tuple[Subject, ...] = ()
@@ -119,7 +140,8 @@ def subject_of(text: str, kind: InferredKind) -> Subject:
     forbids = kind == "ban" or (kind == "agreement" and _BANS.search(words) is not None)
     if kind == "agreement":
         words = _ITEM.sub("", words, count=1)
-    return _read(words, forbids=forbids)._replace(replaced=replaced)
+    is_change = kind == "correction" or _CHANGES.search(words) is not None
+    return _read(words, forbids=forbids)._replace(is_change=is_change, replaced=replaced)
 
 
 def _read(words: str, *, forbids: bool) -> Subject:
@@ -257,10 +279,11 @@ class _Board:
 
 def _is_ended_by(old: Subject, new: Subject) -> bool:
     """Say whether a rule ends one about the same words: the opposite or the same of the same, or another value where one is chosen."""
-    return old.values == new.values if old.forbids or new.forbids else True
+    if old.forbids or new.forbids:
+        return old.values == new.values
+    return new.is_change or not (old.values ^ new.values) & _OPEN
 
 
 def _is_replaced_by(old: Subject, named: Subject) -> bool:
     """Say whether a rule is the one that was named as replaced."""
     return not old.forbids and old.values == named.values
-

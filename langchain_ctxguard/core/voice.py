@@ -16,13 +16,19 @@ _COVER = "\ua7f7"
 _WRAPPED = 60
 """A line so long that goes on in lower case was broken by an editor, not by its writer."""
 
+_ITEM_LENGTH = 7
+
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 _CITED = re.compile(r"\s*(?:[-*]\s+)?[>＞]")
 _INDENTED = re.compile(r"(?: {4,}|\t)(?!\s*(?:[-*•]|\d{1,3}[.)、]))\s*\S")
 _SPEAKER = re.compile(r"\s*[*_\[]*(?:assistant|ai|bot|system|tool|chatgpt|claude|助手|助理|系统|系統|模型|机器人|客服)[*_\]]*\s*[:：]", re.IGNORECASE)
-_LOGGED = re.compile(r"\s*(?:\[?\d{4}-\d\d-\d\d[T ][\d:.,]+\S*\s+)?\[?(?:ERROR|FATAL|INFO|DEBUG|WARN|TRACE|CRITICAL|[A-Z]\w*(?:Error|Exception))\]?\s*[:：\]|]")
+_LOGGED = re.compile(
+    r"\d+[:|](?: {2,}|\t)\s*\S|\s*(?:\[?\d{4}-\d\d-\d\d[T ][\d:.,]+\S*\s+)?\[?(?:ERROR|FATAL|INFO|DEBUG|WARN|TRACE|CRITICAL|[A-Z]\w*(?:Error|"
+    r"Exception))\]?\s*[:：\]|]"
+)
 _LEAD_IN = re.compile(
-    r"\b(?:said|says|wrote|writes|told|replied|answered|asked|states?|reads|reply|email|e-mail|errors?|logs?|output|traceback|stack|messages?|transcript|"
+    r"\b(?:said|says|wrote|writes|told|replied|answered|asked|states?|reads|reply|email|e-mail|errors?|logs?|output|traceback|stack|messages?|"
+    r"transcript|"
     r"readme|document|article|prompt|examples?|for instance|e\.g\.|translate|translation|proofread|summari[sz]e|rewrite|rephrase|"
     r"steps(?: to reproduce)?|repro(?:duce|duction)?)\b|"
     r"说|写道|写着|回复|报错|错误|日志|输出|邮件|原文|文档|文章|提示如下|例如|比如|示例|例子|举例|翻译|润色|总结一下|概括|改写|复现|步骤|聊天记录",
@@ -79,12 +85,12 @@ def _covered(text: str, spans: list[Span], cover: str) -> str:
         return text
     parts: list[str] = []
     at = 0
-    for start, stop in sorted(spans):
-        if stop <= at:
+    for span in sorted(spans):
+        if span.stop <= at:
             continue
-        start = max(start, at)
-        parts += (text[at:start], "\n".join(cover * len(line) for line in text[start:stop].split("\n")))
-        at = stop
+        start = max(span.start, at)
+        parts += (text[at:start], "\n".join(cover * len(line) for line in text[start : span.stop].split("\n")))
+        at = span.stop
     return "".join((*parts, text[at:]))
 
 
@@ -200,8 +206,8 @@ def _is_no_end(text: str, start: int, stop: int) -> bool:
     """Say whether a full stop belongs to an abbreviation or to the number of a list item."""
     if text[max(start, stop - 8) : stop].lower().endswith(_ABBREVIATIONS):
         return True
-    word = text[max(start, stop - 4) : stop - 1].strip(_BULLETS + "(")
-    return word.isdigit() and (stop - start < 8 or text[max(start, stop - 5) : stop - 1 - len(word)].endswith((" ", ":", "："))) and text[stop : stop + 1] == " "
+    # ` - 12.` at the start of a sentence; anywhere else a number ends it like a word.
+    return stop - start <= _ITEM_LENGTH and text[start : stop - 1].strip(_BULLETS + "(").isdigit()
 
 
 def _pieces(text: str, start: int, stop: int) -> Iterator[Span]:

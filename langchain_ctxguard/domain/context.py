@@ -12,6 +12,9 @@ from langchain_ctxguard.domain.value import Value, canonical_json, digest_of
 
 SCHEMA_VERSION = 1
 
+LARGEST = 2**53
+"""Larger numbers are not the same number in every reader of JSON, and no count of messages or versions."""
+
 
 class Cut(Value):
     """The first kept message, found by identity; the position is a hint the identity must confirm."""
@@ -101,7 +104,7 @@ def read_head(data: Any) -> ContextHead | HeadFault | None:
         if digest_of(canonical_json(plain)) != data.get("digest"):
             return "digest_mismatch"
         body = data["body"]
-        return ContextHead(
+        head = ContextHead(
             version=data["version"],
             cut=Cut.model_validate(data["cut"]),
             cool_down=data["cool_down"],
@@ -109,3 +112,5 @@ def read_head(data: Any) -> ContextHead | HeadFault | None:
         )
     except (ValueError, TypeError, KeyError, RecursionError):
         return "unreadable_body"
+    largest = max(head.version, head.cut.position, abs(head.cool_down or 0))
+    return "unreadable_body" if largest > LARGEST else head

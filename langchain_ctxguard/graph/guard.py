@@ -15,7 +15,7 @@ from typing import Any, ClassVar, assert_never
 from langchain.agents.middleware.internal_call_transformer import InternalCallTransformer
 from langchain.agents.middleware.types import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse, ToolCallRequest
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.types import Command, TracePolicy
 
 from langchain_ctxguard.backends.checks import PreparedCheck
@@ -30,6 +30,7 @@ from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, Gu
 from langchain_ctxguard.domain.constraint import Constraint, Enforcement, Place
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.extensions import Extensions
+from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import ContextEvent, Outcome
@@ -37,6 +38,8 @@ from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
 from langchain_ctxguard.errors import ContextBudgetError
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
+from langchain_ctxguard.graph.pin_zone import PinZone
+from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
 from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages
 from langchain_ctxguard.graph.remembered import Memory
@@ -133,6 +136,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         clock: Clock | None = None,
         agent: str | None = None,
         prices: PriceTable | None = None,
+        files: PinnedFiles | None = None,
+        pins: Sequence[Pin] = (),
     ) -> None:
         """Wire a guard.
 
@@ -149,6 +154,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             clock: Says what time it is; `None`: the system's, in UTC.
             agent: Name of the agent, for rules whose scope is one.
             prices: For the cost in the prefix reports that `hooks` are told.
+            files: Reads pinned files below one folder, e.g. `PinnedFiles(workspace)`.
+            pins: The application's own pins, e.g. `files.pin("AGENTS.md", role="application")`: behind the system prompt in every call.
 
         Raises:
             ConfigurationError: a setting that cannot work, or a rule that promises more than anything keeps.
@@ -173,13 +180,14 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             validators=extensions.validators,
         )
         self._remind = given.remind
+        self._pins = PinZone(files, pins, self._count)
         self._tools = StableTools()
         self._watch = PrefixWatch(prices, count=self._count) if hooks else None
         self._hatches = Hatches(self._engine.record)
         self._place = Place(workspace=given.workspace, agent=agent)
         self._verifier = Verifier(extensions.validators)
-        pins = render_rules(self._rules.at(self._place).pinned)
-        check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(pins)]) if pins else 0)
+        block = render_rules(self._rules.at(self._place).pinned)
+        check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(block)]) if block else 0)
         self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages)
         self._windows = Windows(self._settings)
         self._memory = Memory()
@@ -372,7 +380,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         call = Call(
             as_messages(request.messages),
             state.get(CHANNEL),
-            system=self._hatches.system(request.system_message),
+            system=self._hatches.system(self._pins.system(request.system_message)),
             tools=tools,
             thread=thread,
             rules=rules.pinned,
@@ -380,6 +388,10 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         reading = self._reader.read(call, call.rules)
         self._notice_fault(call, reading)
         self._notice_compactor(state, call)
+        lead = self._lead(state, call, reading.messages, request.model)
+        if lead is not None:
+            call = replace(call, lead_tokens=self._count([lead]))
+            reading = self._read(call)
         whole = self._whole(call, request.model) if self._hatches.shows_all(thread) else None
         attempt: _Attempt | None = None
         if whole is None:
@@ -393,10 +405,15 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             result: Compacted = yield drive
             head = self._settled(attempt, reading, result, model=request.model, run=run_of(runtime), is_repeat=drive.is_repeat)
             sent = _sending(request, result.view.system, result.view.messages)
+            lead = self._lead(state, call, result.view.messages, request.model)
+        if lead is not None:
+            sent = _sending(sent, sent.system_message, [lead, *sent.messages])
         try:
             response = yield from self._asked(sent, call, reading, head)
         except ContextOverflowError as overflow:
             head, sent = yield from self._smaller(request, call, head, overflow)
+            if lead is not None:
+                sent = _sending(sent, sent.system_message, [lead, *sent.messages])
             response = yield from self._asked(sent, call, reading, head)
         response = yield from self._verified(sent, response, rules.pinned)
         if head is None:
@@ -408,6 +425,10 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         reading = self._reader.read(replace(call, raw_head=None), call.rules)
         window, _ = self._windows.of(model)
         return reading if reading.tokens <= window else None
+
+    def _lead(self, state: Any, call: Call, shown: Sequence[BaseMessage], model: Any) -> HumanMessage | None:
+        """Return the message with what is pinned and not in sight."""
+        return self._pins.lead(state.get(PINS_CHANNEL), call.messages, shown, window=self._windows.of(model)[0])
 
     def _asked(self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None) -> Generator[Step, Any, Any]:
         """Call the model with the view, reminded of the critical rules at its end if so set, and tell the hooks what became of its prefix."""
@@ -508,13 +529,18 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             raise overflow
         return head, _sending(request, result.view.system, result.view.messages)
 
+    def _read(self, call: Call) -> Reading:
+        """Return the view in force, the pinned message counted."""
+        reading = self._reader.read(call, call.rules)
+        return replace(reading, tokens=reading.tokens + call.lead_tokens, own=reading.own + call.lead_tokens) if call.lead_tokens else reading
+
     def _counted(self, call: Call) -> Reading:
         """Return the reading of a call with every message counted."""
-        reading = self._reader.read(call, call.rules)
+        reading = self._read(call)
         if not reading.is_assumed:
             return reading
         self._reader.recount(call)
-        return self._reader.read(call, call.rules)
+        return self._read(call)
 
     def _due(self, call: Call, reading: Reading, model: Any, run: str | None) -> tuple[_Attempt | None, Reading]:
         """Return the attempt that is due for a reading, and the reading it rests on."""
@@ -558,7 +584,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             goal=attempt.pace.goal,
             limit=attempt.limit,
             min_kept=self._min_kept(attempt),
-            tool_tokens=self._reader.tools_tokens(attempt.call.tools),
+            tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,
             nonce=uuid.uuid4().hex,
             strategy=(summarizer or self._engine.summarizer).name,
             fallback=self._engine.fallback.name,

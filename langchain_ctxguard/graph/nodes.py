@@ -91,11 +91,11 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
 class PinConstraints(Runnable[Any, dict[str, Any]]):
     """Writes what the model should see, rules in force first, to a channel the model node reads; for a graph that cannot call `guard.view`.
 
-        graph = StateGraph(PinnedState, input_schema=MessagesState, output_schema=MessagesState)
+        graph = StateGraph(ViewState, input_schema=MessagesState, output_schema=MessagesState)
         graph.add_node("pin", PinConstraints(guard))
         graph.add_node("model", lambda state: {"messages": [model.invoke(state["llm_input_messages"])]})
 
-    The channel of `PinnedState` is not kept in checkpoints: put the node right before the model node, in the same run.
+    The channel of `ViewState` is not kept in checkpoints: put the node right before the model node, in the same run.
     """
 
     def __init__(

@@ -14,10 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NotRequired
+from typing import Any
 
-from langchain.agents import AgentState
-from langchain.agents.middleware.types import PrivateStateAttr
 from langchain.tools import ToolRuntime
 from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
@@ -89,13 +87,6 @@ def pins_in(raw: Any) -> tuple[Pin, ...]:
 def pins_update(pins: Iterable[Pin], *, gone: Iterable[str] = ()) -> dict[str, Any]:
     """Return the update of a state that adds `pins` and takes away those with the ids in `gone`."""
     return {PINS_CHANNEL: {**dict.fromkeys(gone), **{pin.pin_id: pin.to_dict() for pin in pins}}}
-
-
-# The reducer must be the last item of the annotation: LangGraph looks nowhere else and would silently keep the last write.
-class PinnedState(AgentState[Any]):
-    """The state of an agent whose messages and files can be pinned."""
-
-    ctxguard_pins: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, merged_pins]]
 
 
 @tool

@@ -56,6 +56,9 @@ class Call:
     rules: tuple[Constraint, ...] = ()
     """In force for this call."""
 
+    lead_tokens: int = 0
+    """Tokens of the pinned message that is sent in front of the view."""
+
 
 @dataclass(slots=True)
 class _Tally:

@@ -12,6 +12,7 @@ from langgraph.graph import MessagesState
 from langgraph.managed import RemainingSteps
 
 from langchain_ctxguard.domain.context import ContextHead, HeadFault, read_head
+from langchain_ctxguard.graph.pinned import merged_pins
 
 CHANNEL = "ctxguard"
 INPUT_CHANNEL = "llm_input_messages"
@@ -45,6 +46,7 @@ class GuardedAgentState(AgentState[Any]):
     """The state of an agent with a guard. The channel is out of input and output, but no secret: streams show it."""
 
     ctxguard: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, newest_head]]
+    ctxguard_pins: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, merged_pins]]
 
 
 class GuardedState(MessagesState):
@@ -56,7 +58,7 @@ class GuardedState(MessagesState):
     ctxguard: Annotated[dict[str, Any], newest_head]
 
 
-class PinnedState(GuardedState):
+class ViewState(GuardedState):
     """The state of a plain graph whose model node reads what `PinConstraints` wrote. That channel is in no checkpoint."""
 
     llm_input_messages: Annotated[list[AnyMessage], UntrackedValue]

@@ -21,8 +21,8 @@ from langchain_ctxguard.core.resolve import strength
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead, read_head
-from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.prefix import PrefixReport
+from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Outcome
 from langchain_ctxguard.graph.guard import ContextGuard
 from langchain_ctxguard.ports import SummaryRequest

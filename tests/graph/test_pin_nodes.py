@@ -9,13 +9,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from langchain_ctxguard.graph.nodes import PinConstraints
-from langchain_ctxguard.graph.state import PinnedState, ReactState
+from langchain_ctxguard.graph.state import ReactState, ViewState
 from tests.graph.models import WORDS, ScriptedChat, assert_pinned, guard_of, look_up, said, system_texts, thread
 
 
 def pinned_graph(model: ScriptedChat, node: PinConstraints) -> Any:
     """Return a graph that pins right before its model node."""
-    graph = StateGraph(PinnedState, input_schema=MessagesState, output_schema=MessagesState)
+    graph = StateGraph(ViewState, input_schema=MessagesState, output_schema=MessagesState)
     graph.add_node("pin", node)
     graph.add_node("model", lambda state: {"messages": [model.invoke(state["llm_input_messages"])]})
     graph.add_edge(START, "pin")

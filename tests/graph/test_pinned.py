@@ -17,12 +17,12 @@ from langchain_ctxguard.graph.pinned import (
     MAX_SNAPSHOTS,
     PINS_CHANNEL,
     PinnedFiles,
-    PinnedState,
     merged_pins,
     pin_message,
     pins_in,
     pins_update,
 )
+from langchain_ctxguard.graph.state import GuardedAgentState
 from tests.graph.models import ScriptedChat
 
 json_values = st.recursive(
@@ -50,7 +50,7 @@ def calling(*calls: dict[str, Any]) -> AIMessage:
 def run(*calls: dict[str, Any], text: Any = "Never delete an order.", saver: Any = None) -> tuple[dict[str, Any], list[BaseMessage], tuple[Pin, ...]]:
     """Return the output, its messages and the pins of an agent whose model makes `calls` and then stops."""
     model = ScriptedChat(script=lambda number, _: calling(*calls) if number == 0 else "done")
-    agent = create_agent(model, [pin_message], state_schema=PinnedState, checkpointer=saver or InMemorySaver())
+    agent = create_agent(model, [pin_message], state_schema=GuardedAgentState, checkpointer=saver or InMemorySaver())
     config: Any = {"configurable": {"thread_id": "t"}}
     output = agent.invoke({"messages": [HumanMessage(text, id="h1")]}, config)
     return output, output["messages"], pins_in(agent.get_state(config).values.get(PINS_CHANNEL))
@@ -76,7 +76,7 @@ def test_an_agent_pins_a_tool_result_by_its_call() -> None:
     """The id of the call serves as well as that of the message."""
     script = {0: calling({"message_id": "h1", "reason": "a"}), 1: calling({"message_id": "c0", "reason": "b"})}
     model = ScriptedChat(script=lambda number, _: script.get(number, "done"))
-    agent = create_agent(model, [pin_message], state_schema=PinnedState, checkpointer=InMemorySaver())
+    agent = create_agent(model, [pin_message], state_schema=GuardedAgentState, checkpointer=InMemorySaver())
     config: Any = {"configurable": {"thread_id": "t"}}
     agent.invoke({"messages": [HumanMessage("hi", id="h1")]}, config)
     assert {"message", "tool_result"} == {pin.kind for pin in pins_in(agent.get_state(config).values[PINS_CHANNEL])}
@@ -97,7 +97,7 @@ def test_what_cannot_be_pinned_is_refused_with_a_reason(message_id: str, text: A
 def test_a_system_message_is_not_pinned() -> None:
     """It stays in view anyway, and would change its standing."""
     model = ScriptedChat(script=lambda number, _: calling({"message_id": "s", "reason": "a"}) if number == 0 else "done")
-    agent = create_agent(model, [pin_message], state_schema=PinnedState)
+    agent = create_agent(model, [pin_message], state_schema=GuardedAgentState)
     output = agent.invoke({"messages": [SystemMessage("sys", id="s"), HumanMessage("hi", id="h")]})
     assert "error" == output["messages"][3].status
 
@@ -110,7 +110,7 @@ def test_a_model_is_told_only_what_it_may_give() -> None:
 def test_no_caller_hands_pins_in() -> None:
     """The channel is out of the input of an agent."""
     model = ScriptedChat(script=lambda *_: "done")
-    agent = create_agent(model, [pin_message], state_schema=PinnedState, checkpointer=InMemorySaver())
+    agent = create_agent(model, [pin_message], state_schema=GuardedAgentState, checkpointer=InMemorySaver())
     config: Any = {"configurable": {"thread_id": "t"}}
     agent.invoke({"messages": [HumanMessage("hi")], PINS_CHANNEL: channel(one())}, config)
     assert () == pins_in(agent.get_state(config).values.get(PINS_CHANNEL))
@@ -119,7 +119,7 @@ def test_no_caller_hands_pins_in() -> None:
 async def test_the_tool_works_without_blocking() -> None:
     """Asynchronously it does the same."""
     model = ScriptedChat(script=lambda number, _: calling({"message_id": "last", "reason": "a"}) if number == 0 else "done")
-    agent = create_agent(model, [pin_message], state_schema=PinnedState, checkpointer=InMemorySaver())
+    agent = create_agent(model, [pin_message], state_schema=GuardedAgentState, checkpointer=InMemorySaver())
     config: Any = {"configurable": {"thread_id": "t"}}
     await agent.ainvoke({"messages": [HumanMessage("hi", id="h1")]}, config)
     assert ["h1"] == [pin.key for pin in pins_in((await agent.aget_state(config)).values[PINS_CHANNEL])]

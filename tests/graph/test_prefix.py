@@ -279,16 +279,16 @@ def test_an_agent_is_watched_over_its_runs() -> None:
 
 
 def test_the_first_token_is_timed_where_the_answer_is_streamed() -> None:
-    """Streaming shows when the first token came; the same agent without streaming shows nothing, and is not made to stream."""
-    for is_streaming in (True, False):
-        watching = Watching(PrefixWatch())
+    """Streaming shows when the first token came, if the watch listens; without streaming nothing is shown, and no model is made to stream."""
+    for is_streaming, is_listening in ((True, True), (False, True), (True, False)):
+        watching = Watching(PrefixWatch(is_listening=is_listening))
         agent = create_agent(StreamingChat(script=lambda _number, _messages: "three short words"), middleware=[watching])
         if is_streaming:
             list(agent.stream(said("hi"), stream_mode="messages"))
         else:
             agent.invoke(said("hi"))
         (report,) = watching.reports
-        assert is_streaming == (report.time_to_first_token_s is not None)
+        assert (is_streaming and is_listening) == (report.time_to_first_token_s is not None)
         assert (report.time_to_first_token_s or 0) <= report.total_latency_s
 
 
