@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,33 @@ def postgres_url() -> Iterator[str]:
     finally:
         with psycopg.connect(server, autocommit=True) as admin:
             admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+def holds_cache_prefix(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text that providers cache with its snapshot, under the reason the test's marker `moves_cache_prefix` states."""
+    marker = request.node.get_closest_marker("moves_cache_prefix")
+    reason = "" if marker is None else str(marker.kwargs.get("reason", ""))
+
+    def hold(name: str, text: str) -> None:
+        check_prefix(request.path.parent / "snapshots" / f"{name}.txt", text, reason=reason, is_update=os.environ.get("CTXGUARD_MOVE_PREFIX") == "1")
+
+    return hold
+
+
+def check_prefix(snapshot: Path, text: str, *, reason: str, is_update: bool) -> None:
+    """Fail where `text` is not what the snapshot holds. It is written anew only for a reason it was not moved for before; its first line keeps it."""
+    kept, _, recorded = snapshot.read_text(encoding="utf-8").partition("\n") if snapshot.is_file() else ("", "", "")
+    if text == recorded and kept == f"moved: {reason}":
+        return
+    how = 'State why in `@pytest.mark.moves_cache_prefix(reason="...")` on this test, then run it once with CTXGUARD_MOVE_PREFIX=1.'
+    if text == recorded:
+        pytest.fail(f"{snapshot.name} was last moved for another reason than the marker states: {kept!r}. {how}")
+    if not is_update:
+        pytest.fail(f"What providers have cached of every running agent would be lost: the compiled prefix is not that of {snapshot.name}. {how}")
+    if not reason or kept == f"moved: {reason}":
+        pytest.fail(f"{snapshot.name} was not written: it needs a reason of its own. {how}")
+    snapshot.write_text(f"moved: {reason}\n{text}", encoding="utf-8")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from langchain_core.messages import SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -12,8 +12,23 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_ctxguard.core.compaction import Compacted
 from langchain_ctxguard.domain.config import GuardConfig
 from langchain_ctxguard.domain.context import ContextHead
-from langchain_ctxguard.graph.guard import ContextGuard, of_state
 from langchain_ctxguard.graph.state import CHANNEL, INPUT_CHANNEL
+from langchain_ctxguard.graph.turns import Turns, of_state
+
+
+class HasTurns(Protocol):
+    """A guard, as far as a node needs one."""
+
+    @property
+    def turns(self) -> Turns:
+        """What does its work."""
+
+
+def turns_of(guard: HasTurns | GuardConfig | str | Path) -> Turns:
+    """Return what does the work of a guard, or of one made from a config."""
+    if isinstance(guard, (GuardConfig, str, Path)):
+        return Turns(guard)
+    return guard.turns
 
 
 class CompactContext(Runnable[Any, dict[str, Any]]):
@@ -27,7 +42,7 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
 
     def __init__(
         self,
-        guard: ContextGuard | GuardConfig | str | Path,
+        guard: HasTurns | GuardConfig | str | Path,
         *,
         model: Any = None,
         system: SystemMessage | str | None = None,
@@ -41,7 +56,7 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
             system: The system prompt the model node adds, to be counted.
             tools: The tools bound to the model, to be counted.
         """
-        self.guard = guard if isinstance(guard, ContextGuard) else ContextGuard(guard)
+        self.turns = turns_of(guard)
         self._model = model
         self._system = SystemMessage(system) if isinstance(system, str) else system
         self._tools = tools
@@ -59,7 +74,7 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
         try:
             flow, summarizer = next(steps)
             while True:
-                flow, summarizer = steps.send(self.guard.engine.run(flow, summarizer=summarizer))
+                flow, summarizer = steps.send(self.turns.engine.run(flow, summarizer=summarizer))
         except StopIteration as end:
             head: ContextHead | None = end.value
             return head
@@ -69,7 +84,7 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
         try:
             flow, summarizer = next(steps)
             while True:
-                flow, summarizer = steps.send(await self.guard.engine.arun(flow, summarizer=summarizer))
+                flow, summarizer = steps.send(await self.turns.engine.arun(flow, summarizer=summarizer))
         except StopIteration as end:
             head: ContextHead | None = end.value
             return head
@@ -77,7 +92,7 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
     def _steps(self, state: Any, config: RunnableConfig | None) -> Generator[Any, Compacted, ContextHead | None]:
         messages, raw = of_state(state)
         run = (config or {}).get("run_id")
-        return self.guard.compaction_steps(
+        return self.turns.compaction_steps(
             messages,
             raw,
             thread=_thread_in(config),
@@ -100,7 +115,7 @@ class PinConstraints(Runnable[Any, dict[str, Any]]):
 
     def __init__(
         self,
-        guard: ContextGuard | GuardConfig | str | Path,
+        guard: HasTurns | GuardConfig | str | Path,
         *,
         system: SystemMessage | str | None = None,
         tools: Sequence[Any] = (),
@@ -114,14 +129,14 @@ class PinConstraints(Runnable[Any, dict[str, Any]]):
             tools: For rules whose scope is a tool.
             channel: Where the view is written.
         """
-        self.guard = guard if isinstance(guard, ContextGuard) else ContextGuard(guard)
+        self.turns = turns_of(guard)
         self._system = system
         self._tools = tools
         self._channel = channel
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - the name is the Runnable's
         """Return the update of the state: the view."""
-        return {self._channel: self.guard.view(input, system=self._system, thread=_thread_in(config)[0], tools=self._tools)}
+        return {self._channel: self.turns.view(input, system=self._system, thread=_thread_in(config)[0], tools=self._tools)}
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - as above
         """Return the update of the state: the view. Nothing in it waits for anything."""
@@ -146,7 +161,7 @@ class PreModelHook(CompactContext):
         messages, raw = of_state(state)
         update = _update(head)
         shown = {"messages": messages, CHANNEL: update.get(CHANNEL, raw)}
-        view = self.guard.view(shown, system=self._system, thread=_thread_in(config)[0], tools=self._tools)
+        view = self.turns.view(shown, system=self._system, thread=_thread_in(config)[0], tools=self._tools)
         return {INPUT_CHANNEL: view, **update}
 
 

@@ -301,7 +301,7 @@ async def test_a_node_called_by_itself(is_async: bool) -> None:  # noqa: FBT001
     update = await node.ainvoke(state) if is_async else node.invoke(state)
     assert [Outcome.ACCEPTED] == facts.outcomes
     assert before == ids(state["messages"])
-    assert ["context_summary"] == rendered_names(node.guard.view({**state, **update}))
+    assert ["context_summary"] == rendered_names(node.turns.view({**state, **update}))
 
 
 def test_a_guard_in_a_sub_graph_keeps_a_context_of_its_own() -> None:

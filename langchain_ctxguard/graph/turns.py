@@ -1,0 +1,560 @@
+"""One model call under guard: which rules hold, what the model sees, whether to compact first, what to check after.
+
+For agents and plain graphs alike: `guard` and `nodes` only translate.
+"""
+
+from __future__ import annotations
+
+import uuid
+import warnings
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse, ToolCallRequest
+from langchain_core.exceptions import ContextOverflowError
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.types import Command
+
+from langchain_ctxguard.backends.checks import PreparedCheck
+from langchain_ctxguard.backends.memory import MemoryLog
+from langchain_ctxguard.compact import config_of, rules_of
+from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
+from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
+from langchain_ctxguard.core.remind import with_reminder
+from langchain_ctxguard.core.render import render_rules
+from langchain_ctxguard.core.roles import is_foreign_summary
+from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
+from langchain_ctxguard.domain.constraint import Constraint, Enforcement, Place
+from langchain_ctxguard.domain.context import ContextHead
+from langchain_ctxguard.domain.extensions import Extensions
+from langchain_ctxguard.domain.pinned import Pin
+from langchain_ctxguard.domain.prefix import PriceTable
+from langchain_ctxguard.domain.unset import UNSET, Unset
+from langchain_ctxguard.domain.version import ContextEvent, Outcome
+from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
+from langchain_ctxguard.errors import ContextBudgetError
+from langchain_ctxguard.graph.hatches import Hatches
+from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
+from langchain_ctxguard.graph.pin_zone import PinZone
+from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
+from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
+from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages
+from langchain_ctxguard.graph.remembered import Memory
+from langchain_ctxguard.graph.rules import Rules, RulesInForce, settled_by_person
+from langchain_ctxguard.graph.state import CHANNEL
+from langchain_ctxguard.graph.thread import run_of, thread_of
+from langchain_ctxguard.graph.verify import MAX_RETRIES, Failure, Verifier, asking_again, final_answer, stopped, withheld
+from langchain_ctxguard.ports import Clock, Hook, Summarizer, TokenCounter
+from langchain_ctxguard.records.constraints import ConstraintRegistry
+
+MIN_KEPT = 0.3
+"""Share of the tokens before a compaction that an agent keeps raw, where the settings do not say."""
+
+_REST = 1.1
+"""After an attempt that found nothing to evict, the view must grow by this factor before the next look."""
+
+_OVERFLOW = 0.7
+"""A view the provider refused is compacted to this share of its tokens, as we count them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Call the model."""
+
+    request: ModelRequest[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """Drive a compaction."""
+
+    flow: Generator[Effect, Answer, Compacted]
+    summarizer: Summarizer | None
+    is_repeat: bool = False
+    """The result was made before, for a model call that failed since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Run checks on a text."""
+
+    checks: Sequence[PreparedCheck]
+    text: str
+
+
+Step = Ask | Drive | Check
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A compaction about to be made, and how it is named in the caches."""
+
+    call: Call
+    why: str
+    pace: Pace
+    limit: int | None
+    keep: ContextSize | None = None
+    """`None`: as the settings say."""
+
+
+class Turns:
+    """What a guard does in a call. Safe under threads; what it remembers can be lost at any time."""
+
+    def __init__(
+        self,
+        config: GuardConfig | str | Path | None = None,
+        *,
+        constraints: Sequence[Constraint | str] = (),
+        trigger: Trigger | Unset = UNSET,
+        keep: ContextSize | Unset = UNSET,
+        summarizer: Summarizer | Any | None = None,
+        hooks: Sequence[Hook] = (),
+        token_counter: TokenCounter | None = None,
+        registry: ConstraintRegistry | None = None,
+        extensions: Extensions | None = None,
+        clock: Clock | None = None,
+        agent: str | None = None,
+        prices: PriceTable | None = None,
+        files: PinnedFiles | None = None,
+        pins: Sequence[Pin] = (),
+    ) -> None:
+        """Wire everything, as `ContextGuard` documents it."""
+        given = config_of(config)
+        overrides = {name: value for name, value in (("trigger", trigger), ("keep", keep)) if not isinstance(value, Unset)}
+        self._settings = CompactionSettings.of(given.compaction, **overrides) if overrides else given.compaction
+        self._summarizer = summarizer_of(summarizer)
+        self._engine = Engine(summarizer=self._summarizer, hooks=hooks, timeout_s=self._settings.summarizer_timeout_s)
+        self._count: CountTokens = counter_of(token_counter)
+        own = rules_of(given, constraints)
+        extensions = extensions or Extensions()
+        moment = clock or _now
+        self._registry = registry or ConstraintRegistry(MemoryLog(clock=clock), clock=clock)
+        self._rules = RulesInForce(
+            own,
+            self._registry.reader(),
+            clock=moment,
+            refresh=given.refresh,
+            validators=extensions.validators,
+        )
+        self._remind = given.remind
+        self._pins = PinZone(files, pins, self._count)
+        self._tools = StableTools()
+        self._watch = PrefixWatch(prices, count=self._count) if hooks else None
+        self._hatches = Hatches(self._engine.record)
+        self._place = Place(workspace=given.workspace, agent=agent)
+        self._verifier = Verifier(extensions.validators)
+        block = render_rules(self._rules.at(self._place).pinned)
+        check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(block)]) if block else 0)
+        self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages)
+        self._windows = Windows(self._settings)
+        self._memory = Memory()
+
+    @property
+    def registry(self) -> ConstraintRegistry:
+        """The rules that can change while agents run. The guard itself only reads it; hand its writers to whoever owns the rules."""
+        return self._registry
+
+    def rules(self, *, thread: str | None = None, tools: Sequence[Any] = ()) -> tuple[Constraint, ...]:
+        """Return the rules in force now, strongest first: to list them, or to hand them to a sub-agent by value (`constraints=guard.rules()`).
+
+        Args:
+            thread: For rules whose scope is a thread.
+            tools: The agent's tools, for rules whose scope is one of them.
+        """
+        return self._rules_at((thread, ""), tools).pinned
+
+    @property
+    def hatches(self) -> Hatches:
+        """Ways out for when the context itself is the trouble; each is recorded with its reason."""
+        return self._hatches
+
+    def view(
+        self, state: Any, *, system: SystemMessage | str | None = None, thread: str | None = None, tools: Sequence[Any] = ()
+    ) -> list[BaseMessage]:
+        """Return what a model should see of a plain graph's state, pins included; call the model with it.
+
+        Args:
+            state: The graph's state: a mapping or an object with `messages` and `ctxguard`.
+            system: A system prompt that stands outside the state.
+            thread: For rules whose scope is a thread; `None`: that of the running graph.
+            tools: For rules whose scope is a tool.
+        """
+        messages, raw = of_state(state)
+        leading = SystemMessage(system) if isinstance(system, str) else system
+        rules = self._rules_at((thread, ""), tools).pinned
+        call = Call(as_messages(messages), raw, system=leading, rules=rules)
+        return self._reader.situation(call, rules).situation.view().all
+
+    @property
+    def engine(self) -> Engine:
+        """What drives this guard's compactions."""
+        return self._engine
+
+    def compaction_steps(
+        self,
+        messages: Sequence[BaseMessage],
+        raw_head: Any,
+        *,
+        thread: Any,
+        run: str | None,
+        system: SystemMessage | None,
+        tools: Sequence[Any],
+        model: Any,
+    ) -> Generator[tuple[Generator[Effect, Answer, Compacted], Summarizer | None], Compacted, ContextHead | None]:
+        """Yield the compaction a state is due, if any; return the head to store, `None` where it stays.
+
+        What the node of a plain graph drives; the model call is not part of it.
+        """
+        rules = self._rules_at(thread, tools).pinned
+        call = Call(as_messages(messages), raw_head, system=system, tools=tools, thread=thread, rules=rules)
+        reading = self._reader.read(call, call.rules)
+        self._notice_fault(call, reading)
+        attempt, reading = self._due(call, reading, model, run)
+        if attempt is None:
+            return None
+        drive = self._drive(attempt, model)
+        result = yield drive.flow, drive.summarizer
+        return self._settled(attempt, reading, result, model=model, run=run, is_repeat=drive.is_repeat)
+
+    def steps(self, request: ModelRequest[Any]) -> Generator[Step, Any, Any]:
+        """Yield what an agent's model call needs, in order; return the response to hand on.
+
+        Raises:
+            ContextBudgetError: the window is full and nothing may or can leave it.
+            CheckFailedError: the answer failed the check of a rule that stops the run.
+            ConstraintConflictError: rules contradict each other and there is nobody to ask.
+        """
+        runtime = request.runtime
+        state: Any = request.state or {}  # type: ignore[unreachable]  # a request made by hand may carry none
+        thread = thread_of(runtime)
+        rules = self._agreed(self._rules_at(thread, request.tools or ()))
+        tools = self._tools.arranged(request.tools or ())
+        if tools is not request.tools and request.tools:
+            request = request.override(tools=list(tools))
+        call = Call(
+            as_messages(request.messages),
+            state.get(CHANNEL),
+            system=self._hatches.system(self._pins.system(request.system_message)),
+            tools=tools,
+            thread=thread,
+            rules=rules.pinned,
+        )
+        reading = self._reader.read(call, call.rules)
+        self._notice_fault(call, reading)
+        self._notice_compactor(state, call)
+        lead = self._lead(state, call, reading.messages, request.model)
+        if lead is not None:
+            call = replace(call, lead_tokens=self._count([lead]))
+            reading = self._read(call)
+        whole = self._whole(call, request.model) if self._hatches.shows_all(thread) else None
+        attempt: Attempt | None = None
+        if whole is None:
+            attempt, reading = self._due(call, reading, request.model, run_of(runtime))
+        else:
+            reading = whole
+        head: ContextHead | None = None
+        sent = _showing(request, reading)
+        if attempt is not None:
+            drive = self._drive(attempt, request.model)
+            result: Compacted = yield drive
+            head = self._settled(attempt, reading, result, model=request.model, run=run_of(runtime), is_repeat=drive.is_repeat)
+            sent = _sending(request, result.view.system, result.view.messages)
+            lead = self._lead(state, call, result.view.messages, request.model)
+        if lead is not None:
+            sent = _sending(sent, sent.system_message, [lead, *sent.messages])
+        try:
+            response = yield from self._asked(sent, call, reading, head)
+        except ContextOverflowError as overflow:
+            head, sent = yield from self._smaller(request, call, head, overflow)
+            if lead is not None:
+                sent = _sending(sent, sent.system_message, [lead, *sent.messages])
+            response = yield from self._asked(sent, call, reading, head)
+        response = yield from self._verified(sent, response, rules.pinned)
+        if head is None:
+            return response
+        return ExtendedModelResponse(model_response=response, command=Command(update={CHANNEL: head.to_dict()}))
+
+    def _whole(self, call: Call, model: Any) -> Reading | None:
+        """Return the reading of the whole history, `None` where it is too large to be sent."""
+        reading = self._reader.read(replace(call, raw_head=None), call.rules)
+        window, _ = self._windows.of(model)
+        return reading if reading.tokens <= window else None
+
+    def _lead(self, state: Any, call: Call, shown: Sequence[BaseMessage], model: Any) -> HumanMessage | None:
+        """Return the message with what is pinned and not in sight."""
+        return self._pins.lead(state.get(PINS_CHANNEL), call.messages, shown, window=self._windows.of(model)[0])
+
+    def _asked(self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None) -> Generator[Step, Any, Any]:
+        """Call the model with the view, reminded of the critical rules at its end if so set, and tell the hooks what became of its prefix."""
+        if self._remind == "critical":
+            messages = with_reminder(sent.messages, call.rules)
+            if messages is not sent.messages:
+                sent = _sending(sent, sent.system_message, messages)
+        if self._watch is None:
+            return (yield Ask(sent))
+        watched = self._watch.before(
+            call.thread if call.thread != (None, "") else None,
+            model=sent.model,
+            messages=sent.messages,
+            system=sent.system_message,
+            tools=call.tools,
+            rules=call.rules,
+            head=(head or reading.head).version,
+            tokens=reading.tokens if head is None else None,
+            is_rebuild=self._hatches.was_rebuilt(call.thread),
+        )
+        with watched:
+            response = yield Ask(sent)
+        report = watched.after(response)
+        if report is not None:
+            self._engine.record(report)
+        return response
+
+    def _rules_at(self, thread: tuple[str | None, str], tools: Sequence[Any]) -> Rules:
+        """Return the rules in force for a call; the place is built only where a rule can tell one from another."""
+        if thread[0] is None and not tools:
+            return self._rules.at(self._place)
+        names = self._reader.tool_names(tools)
+        return self._rules.at(self._place.model_copy(update={"thread": thread[0], "tools": names}))
+
+    def _agreed(self, rules: Rules) -> Rules:
+        """Return `rules` when none contradict; otherwise hand both texts to a person and go on with what they decide.
+
+        The decision holds for this call: whoever owns the rules changes the registry, which the guard cannot.
+        """
+        for reference in rules.unenforced:
+            if self._memory.is_first(("unenforced", reference)):
+                detail = f"Rule {reference} promises to be enforced and nothing enforces it; it is shown to the model and no more."
+                self._engine.record(ContextEvent(kind="unenforced_rule", detail=detail))
+        if not rules.conflicts:
+            return rules
+        return settled_by_person(rules, self._engine.record)
+
+    def _verified(self, sent: ModelRequest[Any], response: ModelResponse[Any], rules: tuple[Constraint, ...]) -> Generator[Step, Any, Any]:
+        """Return the response once its final answer passes the checks of the rules; ask again where a rule says so."""
+        checks = self._verifier.checks_for_answer(rules)
+        if not checks:
+            return response
+        for attempt in range(MAX_RETRIES + 1):
+            answer = final_answer(response.result)
+            if answer is None:
+                return response
+            failed: list[Failure] = yield Check(checks, answer.text)
+            for failure in failed:
+                self._engine.record(failure.event)
+            grave = [failure for failure in failed if failure.rule.on_fail != "flag" or failure.rule.enforcement is Enforcement.RUNTIME]
+            if not grave:
+                return response
+            if attempt == MAX_RETRIES or any(failure.rule.on_fail != "retry" for failure in grave):
+                raise stopped(grave)
+            response = yield Ask(_sending(sent, sent.system_message, [*sent.messages, *asking_again(answer, grave)]))
+        return response
+
+    def _smaller(
+        self, request: ModelRequest[Any], call: Call, head: ContextHead | None, overflow: ContextOverflowError
+    ) -> Generator[Step, Any, tuple[ContextHead, ModelRequest[Any]]]:
+        """Compact what the provider refused, once: a request counted too low, or a window smaller than said."""
+        run = run_of(request.runtime)
+        if self._settings.trigger is None or self._settings.on_full == "stop" or self._memory.runs_of(run, call) >= self._settings.max_compactions:
+            raise overflow
+        has_compacted = head is not None
+        if head is not None:
+            call = replace(call, raw_head=head.to_dict())
+        reading = self._counted(call)
+        # In our own count, which is what a compaction goes by: the provider's may be far from it, or we would not be here.
+        goal = max(1, int(reading.own * _OVERFLOW))
+        window, _ = self._windows.of(request.model)
+        keep: Any = smaller_keep(self._settings) if has_compacted else None
+        attempt = Attempt(call, "overflow", Pace(window=window, goal=goal), limit=goal, keep=keep)
+        drive = self._drive(attempt, request.model)
+        try:
+            result: Compacted = yield drive
+        except ContextBudgetError as error:
+            if error.needed >= reading.own:
+                raise error from overflow
+            # What must stay is more than the goal and still less than was refused.
+            drive = self._drive(replace(attempt, limit=reading.own - 1), request.model)
+            try:
+                result = yield drive
+            except ContextBudgetError as last:
+                raise last from overflow
+        head = self._settled(attempt, reading, result, model=request.model, run=run, is_repeat=drive.is_repeat)
+        if head is None or not result.is_new:
+            raise overflow
+        return head, _sending(request, result.view.system, result.view.messages)
+
+    def _read(self, call: Call) -> Reading:
+        """Return the view in force, the pinned message counted."""
+        reading = self._reader.read(call, call.rules)
+        return replace(reading, tokens=reading.tokens + call.lead_tokens, own=reading.own + call.lead_tokens) if call.lead_tokens else reading
+
+    def _counted(self, call: Call) -> Reading:
+        """Return the reading of a call with every message counted."""
+        reading = self._read(call)
+        if not reading.is_assumed:
+            return reading
+        self._reader.recount(call)
+        return self._read(call)
+
+    def _due(self, call: Call, reading: Reading, model: Any, run: str | None) -> tuple[Attempt | None, Reading]:
+        """Return the attempt that is due for a reading, and the reading it rests on."""
+        settings = self._settings
+        window, is_known = self._windows.of(model)
+        for _ in range(2):
+            why = triggered(settings, tokens=reading.tokens, messages=len(reading.messages), window=window)
+            is_full = is_known and reading.tokens > window
+            if why is None and not is_full:
+                return None, reading
+            if not reading.is_assumed:
+                break
+            # A provider's report may speak of another context: before anything is compacted for it, every message is counted.
+            reading = self._counted(call)
+        if settings.trigger is None:
+            if is_full and settings.on_full == "stop":
+                raise _full(reading.tokens, window, "`trigger` is None: nothing is compacted")
+            return None, reading
+        # In our own count, as cool-downs are: reports of a provider are gone after a restart.
+        if not is_full and reading.own < max(reading.head.cool_down or 0, self._memory.resting_until(call, reading.head)):
+            return None, reading
+        if self._memory.runs_of(run, call) >= settings.max_compactions:
+            if is_full:
+                raise _full(reading.tokens, window, f"this run has made its {settings.max_compactions} compactions (`max_compactions`)")
+            return None, reading
+        pace = pace_of(settings, window).scaled(reading.own / max(reading.tokens, 1))
+        return Attempt(call, why or "full", pace, limit=pace.window if is_known else None), reading
+
+    def _drive(self, attempt: Attempt, model: Any) -> Drive:
+        situation = self._reader.situation(attempt.call, attempt.call.rules).situation
+        waiting = self._memory.waiting(attempt.call, situation.head, attempt.why)
+        if waiting is not None:
+            return Drive(_again(waiting), None, is_repeat=True)
+        summarizer = self._summarizer or (summarizer_of(model) if model is not None else None)
+        settings = self._settings
+        plan = Plan(
+            settings=settings,
+            trigger=attempt.why,
+            keep=attempt.keep or settings.keep,
+            window=attempt.pace.window,
+            goal=attempt.pace.goal,
+            limit=attempt.limit,
+            min_kept=self._min_kept(attempt),
+            tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,
+            nonce=uuid.uuid4().hex,
+            strategy=(summarizer or self._engine.summarizer).name,
+            fallback=self._engine.fallback.name,
+        )
+        return Drive(compaction_flow(situation, plan, self._count), summarizer)
+
+    def _min_kept(self, attempt: Attempt) -> float:
+        """Return the share of the tokens to keep raw beyond `keep`: none where room must be made, or where it is messages that are too many."""
+        if attempt.keep is not None:
+            return 0.0
+        if self._settings.min_kept is not None:
+            return self._settings.min_kept
+        return 0.0 if "messages" in attempt.why.split("+") else MIN_KEPT
+
+    def _settled(self, attempt: Attempt, reading: Reading, result: Compacted, *, model: Any, run: str | None, is_repeat: bool) -> ContextHead | None:
+        """Take notice of an attempt; return the head to store, `None` where it stays."""
+        if result.record.outcome is Outcome.SKIPPED:
+            self._memory.rest(attempt.call, reading.head, int(reading.own * _REST))
+            return None
+        if not is_repeat:
+            self._memory.keep_waiting(attempt.call, reading.head, attempt.why, result)
+            if result.is_new:
+                self._memory.count_run(run, attempt.call)
+        if not result.is_new:
+            return result.head
+        # What must stay may hold the trigger by itself, above all where a provider counts more than we do: rest until the view has grown.
+        after = result.record.tokens_after
+        as_reported = int(after * reading.tokens / max(reading.own, 1))
+        window, _ = self._windows.of(model)
+        if triggered(self._settings, tokens=as_reported, messages=len(result.view.messages), window=window) is None:
+            return result.head
+        return result.head.model_copy(update={"cool_down": int(after * COOL_DOWN)})
+
+    def _notice_fault(self, call: Call, reading: Reading) -> None:
+        if reading.fault is not None and self._memory.is_first(("head", call.thread, reading.fault, reading.head.version)):
+            self._engine.record(
+                ContextEvent(
+                    kind="head_refused",
+                    detail=f"The stored head counts for nothing ({reading.fault.replace('_', ' ')}); the whole history is the view.",
+                    version=reading.head.version,
+                )
+            )
+
+    def _notice_compactor(self, state: Any, call: Call) -> None:
+        if _has_second_compactor(state, call) and self._memory.is_first("second_compactor"):
+            detail = "Another middleware compacts this conversation too; its summary counts as untrusted text."
+            self._engine.record(ContextEvent(kind="second_compactor", detail=detail))
+            warnings.warn(
+                f"{detail} Use one compactor: remove the other, or pass `guard.replacing_summarizer()` to `create_deep_agent`.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def tool_checks(self, request: ToolCallRequest) -> list[PreparedCheck]:
+        """Return the checks that the result of a tool call has to pass."""
+        tools = [] if request.tool is None else [request.tool]
+        rules = self._rules_at(thread_of(request.runtime), tools).pinned
+        return self._verifier.checks_for_tool(rules, request.tool_call["name"])
+
+    def checked(self, result: ToolMessage, failed: Sequence[Failure]) -> ToolMessage:
+        """Return the result, or what the model sees instead of one that failed.
+
+        Raises:
+            CheckFailedError: it failed the check of a rule that stops the run.
+        """
+        for failure in failed:
+            self._engine.record(failure.event)
+        grave = [failure for failure in failed if failure.rule.on_fail != "flag" or failure.rule.enforcement is Enforcement.RUNTIME]
+        if any(failure.rule.on_fail == "stop" for failure in grave):
+            raise stopped(grave)
+        return withheld(result, grave) if grave else result
+
+
+def _showing(request: ModelRequest[Any], reading: Reading) -> ModelRequest[Any]:
+    """Return the request for the view in force; what is as it was is handed on, so an idle call copies no long list."""
+    if reading.is_untouched:
+        return request
+    if reading.messages is request.messages:
+        return request.override(system_message=reading.system)
+    return _sending(request, reading.system, list(reading.messages))
+
+
+def _sending(request: ModelRequest[Any], system: SystemMessage | None, messages: Any) -> ModelRequest[Any]:
+    """Return the request with other messages; LangChain's signature names the message classes one by one."""
+    return request.override(system_message=system, messages=messages)
+
+
+def _has_second_compactor(state: Any, call: Call) -> bool:
+    """Look where the known compactors leave their traces; O(1)."""
+    return bool(state.get("_summarization_event")) or any(is_foreign_summary(message) for message in call.messages[:2])
+
+
+def _full(tokens: int, window: int, why: str) -> ContextBudgetError:
+    return ContextBudgetError(
+        f"The context holds {tokens} tokens, the model's window {window}, and {why}. Nothing was changed. "
+        "Start a new thread, allow compaction, or use a model with a larger window.",
+        needed=tokens,
+        budget=window,
+    )
+
+
+def _again(result: Compacted) -> Generator[Effect, Answer, Compacted]:
+    """Return a result made earlier in this process, whose model call failed before it could be committed: no second summary."""
+    yield from ()
+    return result
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def of_state(state: Any) -> tuple[Sequence[BaseMessage], Any]:
+    """Return the messages and the stored head of a graph's state, a mapping or an object."""
+    if isinstance(state, dict):
+        return state.get("messages", []), state.get(CHANNEL)
+    return getattr(state, "messages", []), getattr(state, CHANNEL, None)
