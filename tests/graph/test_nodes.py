@@ -169,7 +169,7 @@ def test_a_node_takes_a_config_too() -> None:
     config = GuardConfig.from_dict({"constraints": list(RULES), "compaction": {"trigger": ["tokens", 600], "keep": ["turns", 1]}})
     node = CompactContext(config)
     model = ScriptedChat()
-    graph = graph_of(node.guard, model, node=node)
+    graph = graph_of(node.turns, model, node=node)
     for turn in range(8):
         graph.invoke(said(f"Turn {turn}: {WORDS * 12}"), thread())
     assert head_of(graph).version >= 1
