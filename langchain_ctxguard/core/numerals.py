@@ -1,4 +1,4 @@
-"""Amounts as they are written in English and Chinese -> comparable values: `10,000 CHF`, 五百元, `9 am`, 百分之五. No dates arithmetic, no guesses."""
+"""Amounts as they are written in English and Chinese -> comparable values: `10,000 CHF`, 五百元, `9 am`, 百分之五."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
-_ZH_DIGITS = {character: value for value, characters in enumerate(("零〇", "一", "二两俩", "三", "四", "五", "六", "七", "八", "九")) for character in characters}
+
+def words_in(text: str) -> frozenset[str]:
+    """Return the words of a list that is written as a text."""
+    return frozenset(text.split())
+
+
+_ZH_DIGITS = {
+    character: value
+    for value, characters in enumerate(("零〇", "一", "二两俩", "三", "四", "五", "六", "七", "八", "九"))
+    for character in characters
+}
 _ZH_SCALES = {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "亿": 100_000_000}
 ZH_NUMERALS = "".join(_ZH_DIGITS) + "".join(_ZH_SCALES) + "半"
 
 _SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 WORD_NUMBERS: dict[str, int] = {
     **{word: value for value, word in enumerate(_SMALL)},
     **{word: 20 + 10 * value for value, word in enumerate(_TENS)},
@@ -46,6 +57,7 @@ _units("time", "month", "12", "year years yr yrs 年")
 _units("age", "age", "1", "岁 周岁")
 _units("clock", "clock", "60", "am pm o'clock 点 时")
 _units("share", "percent", "1", "% percent pct per_cent")
+_units("share", "percent", "10", "成")
 _units("share", "zhe", "1", "折")
 _units("mass", "gram", "0.001", "mg milligram milligrams 毫克")
 _units("mass", "gram", "0.000001", "µg μg mcg microgram micrograms 微克")
@@ -89,12 +101,14 @@ LONGEST_ZH_UNIT = max(len(name) for name in UNITS if name[0] > "\u2fff")
 ZH_CLASSIFIERS = frozenset("个位名条份台次张笔件项只家款颗套箱盘轮道种行栏支本封通场批遍章页层组间把口户辆架篇句段号届盒袋瓶")
 CURRENCIES = frozenset(name for name, (group, _, _) in _UNITS.items() if group == "money")
 # Words in which a numeral counts nothing.
-ZH_NO_NUMERALS = frozenset(
-    "一律 一般 一起 一下 一些 一定 一致 一旦 一直 一切 一样 一边 一方面 一并 一概 一再 一向 一时 一旁 一同 一共 一贯 统一 任一 同一 唯一 之一 万一 单一 逐一 其一 "
-    "一个 一份 一位 一名 一条 一次 一款 一家 一种 一项 一张 一件 一点 一半 千万 十分 百般 三方 第三方 双十一 双十二 双十 五一 十一 万分 "
-    "一也不 一五一十 三番五次 半夜 半天 一行 一路 一侧 进一步 第一时间 二维码 二手 二次 四处 七夕 九宫格 万能 千方百计 百货 百度 千兆 一会儿 一经 某一 每一 这一 那一 哪一 又一 头一".split()
-) - {"十一"}
+ZH_NO_NUMERALS = words_in(
+    """一律 一般 一起 一下 一些 一定 一致 一旦 一直 一切 一样 一边 一方面 一并 一概 一再 一向 一时 一旁 一同 一共 一贯 统一 任一 同一 唯一
+    之一 万一 单一 逐一 其一 一个 一份 一位 一名 一条 一次 一款 一家 一种 一项 一张 一件 一点 一半 千万 十分 百般 三方 第三方 双十一
+    双十二 双十 五一 万分 一也不 一五一十 三番五次 半夜 半天 一行 一路 一侧 进一步 第一时间 二维码 二手 二次 四处 七夕 九宫格 万能
+    千方百计 百货 百度 千兆 一会儿 一经 某一 每一 这一 那一 哪一 又一 头一"""
+)
 _LONGEST_NUMBER = 40
+_LONGEST_NUMERAL = 400
 
 
 class Amount(NamedTuple):
@@ -131,7 +145,7 @@ def zh_number(text: str) -> Decimal | None:
     >>> zh_number("两万五千"), zh_number("八五"), zh_number("十"), zh_number("三千五")
     (Decimal('25000'), Decimal('85'), Decimal('10'), Decimal('3500'))
     """
-    if not text or len(text) > _LONGEST_NUMBER:
+    if not text or len(text) > _LONGEST_NUMERAL:
         return None
     if text == "半":
         return Decimal("0.5")

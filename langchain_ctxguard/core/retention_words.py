@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from langchain_ctxguard.core.numerals import words_in
+
 # One line a concept: English words, then Chinese ones. The first word is its name.
 _ACTIONS = """
 delete deletion remove removal erase erasure wipe purge discard destroy destruction | 删除 删掉 删 移除 清空 清除 抹掉 抹去 擦除 销毁 去掉 去除 删去
 drop | 丢弃
 cancel cancellation annul | 取消 撤单 撤销 撤回
 send sent dispatch deliver forward mail email transmit | 发送 发给 寄 寄出 寄给 寄送 发出 转发 群发 发放 投递 传给 交给 送给 送出 送往 递交
-share disclose disclosure reveal divulge leak expose tell told inform notify notification say said communicate give given mention quote state announce \
-publish show shown display read speak spoken discuss talk | 泄露 透露 披露 告诉 告知 通知 透漏 公布 公开 外泄 说出 报出 念出 念 读出 读 展示 显示 出示 提供 谈论 讨论 \
+share disclose disclosure reveal divulge leak expose tell told inform notify notification say said communicate give given mention quote state \
+announce \
+publish show shown display read speak spoken discuss talk | 泄露 透露 披露 告诉 告知 通知 透漏 公布 公开 外泄 说出 报出 念出 念 读出 读 展示 \
+显示 出示 提供 谈论 讨论 \
 谈 提及 提到 提起 说 讲 转告 知会 说明 报给 给出 提
 ask question inquire enquire request query | 询问 问 提问 请示 问问 打听 问到 追问 过问 征求 问过 请教 发问
 answer reply respond response | 回答 答复 回复 答 应答 作答 解答
-approve approval authorise authorize authorisation authorization consent permission permit agree agreement sanction signoff clearance sign-off | 批准 审批 同意 授权 许可 \
+approve approval authorise authorize authorisation authorization consent permission permit agree agreement sanction signoff clearance sign-off | \
+批准 审批 同意 授权 许可 \
 核准 准许 获批 点头 签批 签字 批复 批 认可
-review inspect inspection check verify verification validate validation confirm confirmation examine audit | 审核 审阅 核对 检查 确认 核实 验证 查验 复核 审查 校验 \
+review inspect inspection check verify verification validate validation confirm confirmation examine audit | 审核 审阅 核对 检查 确认 核实 验证 \
+查验 复核 审查 校验 \
 查看 核查 查 检验 过目 评审 查清 看过 审过
 create add addition introduce insert make made generate produce | 新增 创建 添加 新建 增加 加入 生成 引入 加 建立 建 做 制作 开设
-change modify edit alter update touch amend adjust revise patch untouched unchanged unaltered unedited unmodified intact | 修改 更改 变更 改动 编辑 调整 更新 动 改 改写 改变 触碰 碰 动过
-write written wrote record log put store save note | 写入 写进 写 记录 记入 登记 记 写到 落入 录入 登录 记下
+change modify edit alter update touch amend adjust revise patch untouched unchanged unaltered unedited unmodified intact | 修改 更改 变更 改动 \
+编辑 调整 更新 动 改 改写 改变 触碰 碰 动过
+write written wrote spell spelled spelt record log put store save note | 写入 写进 写 记录 记入 登记 记 写到 落入 录入 登录 记下
 keep kept retain retention hold held leave left remain stay maintain preserve preservation | 保留 保存 保持 留存 留 留在 停留 维持 存放 留着 留给 存
 archive | 归档 存档
 encrypt encryption cipher encipher | 加密
@@ -45,7 +52,7 @@ skip omit bypass leave_out miss circumvent | 跳过 省略 略过 绕过 免去 
 book reserve reservation booking schedule | 预订 预约 预定 订 安排 约 排 排期 订票
 buy purchase order_goods procure acquire | 购买 采购 买 购入 购置
 sell sale | 出售 销售 卖 售卖
-pay payment paid spend spent expenditure cost costs expense | 支付 付款 付 花费 支出 花 花在 开支 费用 房费 开销 花钱 花销 花掉
+pay payment paid spend spent budget expenditure cost costs expense | 支付 付款 付 预算 花费 支出 花 花在 开支 费用 房费 开销 花钱 花销 花掉
 refund reimburse reimbursement | 退款 退 退还 报销
 transfer wire | 转账 汇款 划转 转 转给 转移 转出
 charge bill invoice | 收费 开票 计费 收取 扣费
@@ -178,7 +185,6 @@ meeting | 会议
 salary wage pay_band compensation | 薪资 工资 薪水 薪酬 收入
 price | 价格 售价
 purchase_price | 进价 采购价 成本价
-budget | 预算
 amount sum_money | 金额
 cost_item fee | 费
 money | 钱
@@ -204,13 +210,10 @@ morning | 早上 上午 早晨
 afternoon | 下午
 weekend weekends | 周末
 holiday | 节假日 假日
-daily per_day | 每天 每日
-weekly | 每周
-monthly | 每月 每个月
-yearly annual | 每年
-month | 月份
-production prod live_environment | 生产环境 线上 生产 线上环境
-staging | 预发 预发布 预发环境
+day_unit daily | 每天 每日 天天
+week weekly | 每周
+month monthly | 月份 每月 每个月
+year yearly annual annually | 每年
 environment | 环境
 server host machine | 服务器 主机
 database db | 数据库 库
@@ -288,7 +291,7 @@ family_plans planning plans | 生育
 outside external abroad | 以外 外部 境外 外面 外
 inside within internal | 以内 内部 内 境内 里面 里
 above over | 以上
-below under | 以下
+below under beneath | 以下
 before until ahead prior_to earlier_than | 之前 以前 前
 after following later | 之后 以后 后
 every each per | 每 每个 每次 每一次 每笔 每张 每条 每位
@@ -306,38 +309,45 @@ zero_balance_empty empty | 空
 
 # In one line each: a rule that names one of them is changed when another of the line stands in its place.
 _ALTERNATIVES = """
-portuguese 葡萄牙语 葡语 / polish 波兰语 / english 英语 英文 / chinese 中文 汉语 / german 德语 德文 / french 法语 法文 / spanish 西班牙语 西语 / italian 意大利语 / japanese 日语 日文 / \
+portuguese 葡萄牙语 葡语 / polish 波兰语 / english 英语 英文 / chinese 中文 汉语 / german 德语 德文 / french 法语 法文 / spanish 西班牙语 西语 / \
+italian 意大利语 / japanese 日语 日文 / \
 korean 韩语 韩文 / russian 俄语 俄文 / dutch 荷兰语 / arabic 阿拉伯语 / turkish 土耳其语 / swedish 瑞典语 / cantonese 粤语 / mandarin 普通话
-monday 周一 星期一 / tuesday 周二 星期二 / wednesday 周三 星期三 / thursday 周四 星期四 / friday 周五 星期五 / saturday 周六 星期六 / sunday 周日 星期日 星期天 周天
+monday 周一 星期一 / tuesday 周二 星期二 / wednesday 周三 星期三 / thursday 周四 星期四 / friday 周五 星期五 / saturday 周六 星期六 / sunday \
+周日 星期日 星期天 周天
 red 红色 / blue 蓝色 / green 绿色 / yellow 黄色 / black 黑色 / white 白色 / grey gray 灰色 / orange 橙色 / purple 紫色
 january / february / march / april / june / july / august / september / october / november / december
-eur euro euros 欧元 / usd dollar dollars 美元 美金 / gbp pound pounds 英镑 / cny rmb yuan 人民币 / hkd 港币 港元 / jpy yen 日元 / chf franc francs 瑞士法郎 法郎 瑞郎
+eur euro euros 欧元 / usd dollar dollars 美元 美金 / gbp pound pounds 英镑 / cny rmb yuan 人民币 / hkd 港币 港元 / jpy yen 日元 / chf franc \
+francs 瑞士法郎 法郎 瑞郎
 north northern 北方 / south southern 南方
-frankfurt 法兰克福 / dublin 都柏林 / london 伦敦 / paris 巴黎 / berlin 柏林 / tokyo 东京 / beijing 北京 / shanghai 上海 / singapore 新加坡 / shenzhen 深圳 / zurich 苏黎世 / vienna 维也纳
+frankfurt 法兰克福 / dublin 都柏林 / london 伦敦 / paris 巴黎 / berlin 柏林 / tokyo 东京 / beijing 北京 / shanghai 上海 / singapore 新加坡 / \
+shenzhen 深圳 / zurich 苏黎世 / vienna 维也纳
 pnpm / npm / yarn / bun
+production prod 生产环境 线上 生产 线上环境 / staging 预发 预发布 预发环境
 """
 
-_ENDINGS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"))
+_ENDINGS = (("ies", "y"), ("ied", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"))
 _SHORTEST_STEM = 3
 
-STOP_WORDS = frozenset(
-    """a an the this that these those it its they them their theirs he she his her him hers we us our ours you your yours i me my mine
-    is are was were be been being am do does did done doing has have had having will would shall should may might can could must ought need needs
-    needed to of in on at by for from with into onto upon about as and or nor but if so than then there here when where which who whom whose what how
-    not no never none nobody nothing neither only just also too very any some such own same_way both either more most less least much many few
-    always ever still again now up out off down through between during against because since while whatever whenever whoever unless except without
-    agent assistant bot ai please make sure get got let one ones someone anyone everyone somebody anybody everybody yes ok okay fine
-    under circumstances case cases way allowed permitted forbidden prohibited required requirement necessary optional
-    long however well back whether instead rather""".split()
+STOP_WORDS = words_in(
+    """a an the this that these those it its they them their theirs he she his her him hers we us our ours you your yours i me my mine is are
+    was were be been being am do does did done doing has have had having will would shall should may might can could must ought need needs
+    needed to of in on at by for from with into onto upon about as and or nor but if so than then there here when where which who whom
+    whose what how not no never none nobody nothing neither only just also too very any some such own same_way both either more most less
+    least much many few always ever still again now up out off down through between during against because since while whatever whenever
+    whoever unless except without agent assistant bot ai please make sure get got let one ones someone anyone everyone somebody anybody
+    everybody yes ok okay fine circumstances case cases way allowed permitted forbidden prohibited required requirement necessary optional
+    long however well back whether instead rather"""
 )
 
-ZH_STOP_WORDS = frozenset(
-    """的 地 得 了 着 过 是 在 和 与 及 或 或者 并 并且 以及 而 而且 也 都 就 才 还 再 又 很 更 最 把 被 将 对 对于 向 给 为 为了 以 由 从 到 于 跟 同 让 使 令 请 所 之 其 该 此 这 那 这个 那个
-    这些 那些 它 他 她 他们 她们 我 我们 你 你们 您 自己 本 某 任何 任何人 任何情况下 一切 一律 一概 均 皆 各 等 时 时候 的时候 中 上 下 内容 情况下 有 没有 无 非 不 没 未 未经 已 已经 曾 曾经
-    必须 务必 须 需 需要 要 应 应该 应当 得以 可 可以 能 能够 会 不得 禁止 严禁 不许 不准 不可 不能 不要 切勿 请勿 勿 绝不 绝 决不 绝对 不允许 允许 准许 许 准 禁 一定 只 只能 只有 仅 仅限 只可 方可 才能 才可 才可以
-    最好 尽量 尽可能 建议性 如 如果 若 假如 的话 除 除非 除外 除了 例外 否则 因为 因此 所以 但 但是 不过 然后 助手 客服 机器人 先 事 事情 东西 者 人 们 吧 吗 呢 啊 一下 一般 起 来 去 进行 予以 加以
-    关于 有关 相关 涉及 就是 还是 现在 目前 今天 这里 那里 每当 凡 凡是 所有 其中 只要 无论 不论 不管 经 经过 通过 按 按照 根据 照 随意 照样 照常 不必 不用 无需 无须 不需要 不再 小心 谨慎 注意 保护
-    要求""".split()
+ZH_STOP_WORDS = words_in(
+    """的 地 得 了 着 过 是 在 和 与 及 或 或者 并 并且 以及 而 而且 也 都 就 才 还 再 又 很 更 最 把 被 将 对 对于 向 给 为 为了 以 由 从 到
+    于 跟 同 让 使 令 请 所 之 其 该 此 这 那 这个 那个 这些 那些 它 他 她 他们 她们 我 我们 你 你们 您 自己 本 某 任何 任何人 任何情况下
+    一切 一律 一概 均 皆 各 等 时 时候 的时候 中 上 下 内容 情况下 有 没有 无 非 不 没 未 未经 已 已经 曾 曾经 必须 务必 须 需 需要 要 应
+    应该 应当 得以 可 可以 能 能够 会 不得 禁止 严禁 不许 不准 不可 不能 不要 切勿 请勿 勿 绝不 绝 决不 绝对 不允许 允许 准许 许 准 禁
+    一定 只 只能 只有 仅 仅限 只可 方可 才能 才可 才可以 最好 尽量 尽可能 建议性 如 如果 若 假如 的话 除 除非 除外 除了 例外 否则 因为
+    因此 所以 但 但是 不过 然后 助手 客服 机器人 先 事 事情 东西 者 人 们 吧 吗 呢 啊 一下 一般 起 来 去 进行 予以 加以 关于 有关 相关
+    涉及 就是 还是 现在 目前 今天 这里 那里 每当 凡 凡是 所有 其中 只要 无论 不论 不管 经 经过 通过 按 按照 根据 照 随意 照样 照常 不必
+    不用 无需 无须 不需要 不再 小心 谨慎 注意 保护 要求"""
 )
 
 
@@ -357,7 +367,7 @@ def _stem(word: str) -> str:
     for ending in ("ing", "ed"):
         root = word[: -len(ending)]
         if word.endswith(ending) and len(root) >= _SHORTEST_STEM and any(vowel in root for vowel in "aeiouy"):
-            word = root[:-1] if root[-1] == root[-2] and root[-1] not in "lsz" else root
+            word = root[:-1] if root[-1] == root[-2] and root[-1] not in "lsz" and len(root) > _SHORTEST_STEM else root
             break
     return word.removesuffix("e") if len(word) > _SHORTEST_STEM else word
 
@@ -402,6 +412,11 @@ def concept_of(word: str) -> str | None:
         return None
     stem = _stem(word)
     return _CONCEPTS.get(stem, stem)
+
+
+def meaning_of(word: str) -> str | None:
+    """Return the concept of one word in either language."""
+    return concept_of(word) if word.isascii() else _HAN_WORDS.get(word)
 
 
 def han_words() -> dict[str, str | None]:
