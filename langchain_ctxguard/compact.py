@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from langchain_ctxguard.core.compaction import Compacted, Plan, Situation, compaction_flow
-from langchain_ctxguard.core.dialect import read_messages, write_like
+from langchain_ctxguard.core.dialect import listed, read_messages, write_like
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect
+from langchain_ctxguard.core.units import MOVED
 from langchain_ctxguard.core.view import Found, situation_in
 from langchain_ctxguard.domain.config import DEFAULT_WINDOW, CompactionSettings, ContextSize, GuardConfig, unique_constraints
 from langchain_ctxguard.domain.constraint import Constraint
@@ -40,7 +41,9 @@ class Compaction:
     """Tokens of the view before: of the list itself the first time, pins included."""
 
     tokens_after: int
-    _originals: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
+    _originals: tuple[tuple[BaseMessage, Any], ...] = field(default=(), repr=False, compare=False)
+    """Kept messages and what they were given as. In pairs, so that a copy of both stays one pair."""
+
     _example: Any = field(default=None, repr=False, compare=False)
 
     def to_dicts(self) -> list[dict[str, Any]]:
@@ -49,14 +52,15 @@ class Compaction:
         Lists given as messages, pairs or strings come back in OpenAI's chat form.
         """
         dicts: list[dict[str, Any]] = []
+        originals = {id(message): original for message, original in self._originals}
         for message in self.messages:
-            original = self._originals.get(id(message))
+            original = originals.get(id(message))
             dicts += [dict(original)] if isinstance(original, dict) else write_like(message, self._example)
         return dicts
 
 
 def compact_messages(
-    messages: Sequence[Any],
+    messages: Iterable[Any],
     *,
     config: GuardConfig | str | Path | None = None,
     constraints: Sequence[Constraint | str] = (),
@@ -70,7 +74,8 @@ def compact_messages(
     """Compact a conversation: rules stay verbatim, tool calls stay whole, the current request stands, the rest becomes evidence and a summary.
 
     Args:
-        messages: Anything LangChain accepts: messages, dicts, pairs, strings. Neither the list nor a message in it is changed.
+        messages: Anything LangChain accepts: a list of messages, dicts, pairs or strings, or a prompt's value. Neither the list nor a message in
+            it is changed.
         config: A `GuardConfig` or the path of a `ctxguard.yaml`.
         constraints: More rules to pin, in addition to those of the config.
         keep: What stays raw, e.g. `("turns", 3)` (the default), `("messages", 20)`, `("tokens", 4000)`.
@@ -93,7 +98,7 @@ def compact_messages(
 
 
 async def acompact_messages(
-    messages: Sequence[Any],
+    messages: Iterable[Any],
     *,
     config: GuardConfig | str | Path | None = None,
     constraints: Sequence[Constraint | str] = (),
@@ -110,10 +115,21 @@ async def acompact_messages(
 
 
 def config_of(config: GuardConfig | str | Path | None) -> GuardConfig:
-    """Return the config, read from its file if a path is given."""
-    if config is None:
+    """Return the config, read from its file if a path is given.
+
+    Raises:
+        ConfigurationError: it is neither, or the file holds no config.
+    """
+    given: Any = config
+    if given is None:
         return GuardConfig()
-    return config if isinstance(config, GuardConfig) else GuardConfig.from_file(config)
+    if isinstance(given, GuardConfig):
+        return given
+    if isinstance(given, (str, Path)):
+        return GuardConfig.from_file(given)
+    hint = "make one with GuardConfig.from_dict(config)" if isinstance(given, Mapping) else "pass one of them, or leave it out"
+    msg = f"`config` takes a GuardConfig or the path of a file, not {type(given).__name__}; {hint}."
+    raise ConfigurationError(msg)
 
 
 def rules_of(config: GuardConfig, constraints: Sequence[Constraint | str]) -> tuple[Constraint, ...]:
@@ -124,6 +140,9 @@ def rules_of(config: GuardConfig, constraints: Sequence[Constraint | str]) -> tu
     """
     if isinstance(constraints, str):
         msg = "`constraints` takes a list of rules, not one string; write [rule]."
+        raise ConfigurationError(msg)
+    if isinstance(constraints, (Constraint, Mapping)) or not isinstance(constraints, Iterable):
+        msg = f"`constraints` takes a list of rules, not {type(constraints).__name__}; write [rule] for a single one."
         raise ConfigurationError(msg)
     more = GuardConfig.from_dict({"constraints": list(constraints)}).constraints
     return unique_constraints((*config.constraints, *more))
@@ -144,7 +163,7 @@ class _Job:
     @classmethod
     def of(  # noqa: PLR0917 - the public signature, in its order
         cls,
-        items: Sequence[Any],
+        items: Iterable[Any],
         config: GuardConfig | str | Path | None,
         constraints: Sequence[Constraint | str],
         keep: ContextSize | Unset,
@@ -159,9 +178,8 @@ class _Job:
         if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
             msg = f"`budget` takes a number of tokens of at least 1, not {budget!r}."
             raise ConfigurationError(msg)
-        if isinstance(must_keep, str):
-            msg = "`must_keep` takes a list of texts, not one string; write [text]."
-            raise ConfigurationError(msg)
+        wanted = _texts(must_keep)
+        items = listed(items)
         messages = read_messages(items)
         found = situation_in(messages, _head(previous), rules=rules_of(given, constraints), trust_system_messages=settings.trust_system_messages)
         who = summarizer_of(summarizer)
@@ -175,7 +193,7 @@ class _Job:
             goal=budget,
             limit=budget,
             min_kept=settings.min_kept or 0.0,
-            must_keep=tuple(must_keep),
+            must_keep=wanted,
             strategy=engine.summarizer.name,
             fallback=engine.fallback.name,
         )
@@ -204,6 +222,18 @@ class _Job:
         situation = self.found.situation
         return compaction_flow(situation, self.plan, self.count)
 
+    def _pairs(self, shown: Sequence[BaseMessage]) -> Iterator[tuple[BaseMessage, Any]]:
+        """Yield the messages of a view that were given in another form, and that form. A result that only moved is told as it was given."""
+        if not self.originals:
+            return
+        results = {(message.tool_call_id, id(message.content)): message for message in self.messages if isinstance(message, ToolMessage)}
+        for message in shown:
+            given = message
+            if isinstance(message, ToolMessage) and MOVED in message.additional_kwargs:
+                given = results.get((message.tool_call_id, id(message.content)), message)
+            if id(given) in self.originals:
+                yield message, self.originals[id(given)]
+
     def done(self, result: Compacted) -> Compaction:
         record = result.record if self.found.head_fault is None else result.record.model_copy(update={"head_fault": self.found.head_fault})
         return Compaction(
@@ -213,9 +243,24 @@ class _Job:
             record=record,
             tokens_before=record.tokens_before,
             tokens_after=record.tokens_after,
-            _originals=self.originals,
+            _originals=tuple(self._pairs(result.view.all)),
             _example=self.example,
         )
+
+
+def _texts(must_keep: Any) -> tuple[str, ...]:
+    if isinstance(must_keep, str):
+        msg = "`must_keep` takes a list of texts, not one string; write [text]."
+        raise ConfigurationError(msg)
+    if isinstance(must_keep, Mapping) or not isinstance(must_keep, Iterable):
+        msg = f"`must_keep` takes a list of texts, not {type(must_keep).__name__}; write [text]."
+        raise ConfigurationError(msg)
+    texts = tuple(must_keep)
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            msg = f"must_keep[{index}] is no text but {type(text).__name__}. Every entry is a text that must stand in the result."
+            raise ConfigurationError(msg)
+    return texts
 
 
 def _head(previous: dict[str, Any] | ContextHead | None) -> ContextHead:
@@ -247,6 +292,7 @@ def _as_it_is(situation: Situation, plan: Plan, count: CountTokens, reason: str)
         kept_messages=len(view.messages),
         rules_in_force=len(situation.rules),
         rules_missing_before=situation.missing_before,
+        faults=situation.repaired.faults,
     )
     if situation.missing_before and plan.settings.on_violation == "stop":
         # The flow raises the same error; a list that fits its budget is held to the same rule.

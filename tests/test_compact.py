@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage, message_to_dict
+from langchain_core.prompt_values import ChatPromptValue
 
 from langchain_ctxguard.compact import Compaction, acompact_messages, compact_messages
 from langchain_ctxguard.domain.config import GuardConfig
@@ -219,6 +220,31 @@ def test_any_iterable_of_messages_is_taken_or_refused_clearly(make: Any) -> None
         assert ["q"] == [str(message.text) for message in compact(make(["q"])).messages]
     except ConfigurationError as error:
         assert "list" in str(error)
+
+
+def test_dicts_of_a_generator_come_back_as_they_were() -> None:
+    """The generator is gone through once."""
+    dicts = openai_dicts()
+
+    assert dicts == compact((item for item in dicts), budget=10**9).to_dicts()
+
+
+def test_the_value_of_a_prompt_is_taken() -> None:
+    """What a prompt template gives a model, it may give us."""
+    value = ChatPromptValue(messages=[human("q"), ai("a")])
+
+    assert ["q", "a"] == [message.content for message in compact(value).messages]
+
+
+def test_a_moved_result_comes_back_as_the_dict_it_was() -> None:
+    """Its place is another, its form is not."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    item = {"role": "tool", "tool_call_id": "c", "content": "r", "extra": 1}
+    dicts = [{"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "user", "content": "wait"}, item]
+    done = compact(dicts, budget=10_000)
+
+    assert ["moved_result"] == [fault.kind for fault in done.record.faults]
+    assert [dicts[0], item, dicts[1]] == done.to_dicts()
 
 
 @pytest.mark.parametrize("message", [RemoveMessage(id="1"), RemoveMessage(id="__remove_all__")])
@@ -541,3 +567,12 @@ def test_only_errors_of_our_own_leave() -> None:
             except ContextGuardError:
                 continue
             assert done.messages
+
+
+def test_an_empty_message_is_not_taken_for_the_block_of_no_rules() -> None:
+    """Without rules nothing of ours is empty: the list is read as the original, and the empty request stands."""
+    before = [message for number in range(20) for message in (human("question " * 60, f"h{number}"), ai("answer " * 60, message_id=f"a{number}"))]
+    first = compact(before, keep=("turns", 2))
+    again = compact([*before, human("", "empty"), ai("x", message_id="x")], keep=("turns", 2), previous=first.head)
+
+    assert ["h19", "a19", "empty", "x"] == [message.id for message in again.messages[1:]]

@@ -331,6 +331,26 @@ async def test_cancelling_the_run_cancels_the_summarizer(timeout_s: float | None
     await asyncio.wait_for(cancelled.wait(), 2)
 
 
+@pytest.mark.parametrize("reason", ["the user's phone is 555-0199", "", None, [], 5])
+def test_a_reason_that_is_no_known_word_is_not_on_record(reason: Any) -> None:
+    """Whoever writes a summarizer may put anything there."""
+
+    def now() -> Any:
+        raise InvalidSummaryError(WORDS, reason=reason)
+
+    assert SummaryFailure("invalid", is_down=False) == Engine(summarizer=Acting(now)).run(asking())
+
+
+@pytest.mark.parametrize("timeout_s", [None, 5.0])
+def test_a_cancellation_inside_a_sync_summarizer_is_its_own(timeout_s: float | None) -> None:
+    """Nothing cancels a run that does not wait."""
+
+    def now() -> Any:
+        raise asyncio.CancelledError
+
+    assert SummaryFailure("CancelledError", is_down=True) == Engine(summarizer=Acting(now), timeout_s=timeout_s).run(asking())
+
+
 @pytest.mark.parametrize("timeout_s", [None, 5.0])
 async def test_a_summarizer_that_cancels_itself_is_down_and_no_cancellation(timeout_s: float | None) -> None:
     """An HTTP client gives up with `CancelledError`; the run was not cancelled, so it goes on."""

@@ -19,7 +19,6 @@ from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, text_of
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
-from langchain_ctxguard.core.units import repair
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome, ZoneTokens
 from langchain_ctxguard.errors import ContextBudgetError, RetentionError
@@ -47,7 +46,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
         raise _rules_missing(situation.missing_before, "the view given back")
     before = situation.view()
     tokens_before = count(before.all) + plan.tool_tokens
-    repaired = repair(situation.tail, start=situation.start)
+    repaired = situation.repaired
     record = CompactionRecord(
         outcome=Outcome.SKIPPED,
         reason="",
@@ -213,9 +212,14 @@ def _accepted(
         error = _rules_missing(missing, "the compacted view")
         yield Append(record.model_copy(update={"outcome": Outcome.REJECTED, "reason": str(error), "rules_missing_after": missing}))
         raise error
-    if done.repaired and outcome is Outcome.ACCEPTED:
+    if done.lost:
+        outcome = Outcome.FELL_BACK
+        reason = f"{reason or 'The window is full.'} {done.lost} of the texts to keep found no room in it."
+    elif done.repaired and outcome in (Outcome.ACCEPTED, Outcome.RETRIED):
         outcome = Outcome.REPAIRED
-        reason = f"{done.repaired} of the texts to keep were missing from the summary and are carried verbatim."
+    if done.repaired:
+        carried = f"{done.repaired} of the texts to keep were missing from the summary and are carried verbatim."
+        reason = carried if outcome is Outcome.REPAIRED else f"{reason or _REASONS[outcome]} {carried}"
     shown = rendered(done.head.body, version=done.head.version) if done.head.body is not None else []
     record = record.model_copy(
         update={

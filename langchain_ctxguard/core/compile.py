@@ -10,8 +10,8 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_ctxguard.core.render import render_evidence, render_summary
-from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_foreign_summary, is_request, text_of
-from langchain_ctxguard.core.units import repair
+from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_foreign_summary, text_of
+from langchain_ctxguard.core.units import given_call_id, repair
 from langchain_ctxguard.domain.context import ContextBody
 from langchain_ctxguard.domain.value import digest_of
 
@@ -38,21 +38,19 @@ class Parted:
 
 
 def parted(messages: Sequence[BaseMessage]) -> Parted:
-    """Take the system messages before the first request out: they are the application's. Later ones stay: anybody can send those.
+    """Take the system messages a conversation begins with out: they are the application's. Later ones stay: anybody can send those.
 
-    A summary another tool left in the system role is no system message of the application.
+    A summary another tool left in the system role is no system message of the application, and does not end their run.
     """
     system: list[SystemMessage] = []
     rest: list[BaseMessage] = []
-    for index, message in enumerate(messages):
+    stop = next((index for index, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
+    for message in messages[:stop]:
         if isinstance(message, SystemMessage) and not is_foreign_summary(message):
             system.append(message)
-            continue
-        rest.append(message)
-        if is_request(message):
-            rest.extend(messages[index + 1 :])
-            break
-    return Parted(system, rest)
+        else:
+            rest.append(message)
+    return Parted(system, [*rest, *messages[stop:]])
 
 
 def leading_system(system: Sequence[SystemMessage], pins: str, *, after: Sequence[SystemMessage] = ()) -> SystemMessage | None:
@@ -107,6 +105,7 @@ def compile_view(
     body: ContextBody | None,
     request: BaseMessage | None,
     tail: Sequence[BaseMessage],
+    is_valid: bool = False,
 ) -> Compiled:
     """Return the view of one version.
 
@@ -116,13 +115,14 @@ def compile_view(
         body: What stands for them; `None` before the first version.
         request: The current request where it lies before the cut.
         tail: The messages after the cut as they are in the conversation; defects are repaired on the way.
+        is_valid: `tail` is known to have none.
     """
     messages: list[BaseMessage] = []
     if body is not None:
         messages += rendered(body, version=version)
         if request is not None:
             messages.append(request)
-    kept = repair(tail).messages
+    kept = list(tail) if is_valid else repair(tail).messages
     messages += shortened(kept, body.elided) if body is not None and body.elided else kept
     return Compiled(system, messages)
 
@@ -145,26 +145,43 @@ def rendered_digests(body: ContextBody, pins: str, *, version: int) -> tuple[str
 
 def shortened(messages: Sequence[BaseMessage], elided: Mapping[str, int]) -> list[BaseMessage]:
     """Return `messages` with the tool results named in `elided` cut in the middle to so many characters; the originals are untouched."""
-    return [
-        _shortened(message, elided[message.tool_call_id]) if isinstance(message, ToolMessage) and message.tool_call_id in elided else message
-        for message in messages
-    ]
+    return [_shortened(message, elided) if message.type in ("tool", "human") else message for message in messages]
 
 
 _GAP = re.compile(r"\n\[ctxguard: \d+ characters left out of this view; the stored message holds them\]\n")
 
 
-def _shortened(message: BaseMessage, limit: int) -> BaseMessage:
-    text = text_of(message)
-    if len(text) <= limit or _is_cut(text, limit):
+def _shortened(message: BaseMessage, elided: Mapping[str, int]) -> BaseMessage:
+    if isinstance(message, ToolMessage):
+        limit = elided.get(given_call_id(message, message.tool_call_id))
+        shown = None if limit is None else _cut(message.content, text_of(message), limit)
+        return message if shown is None else message.model_copy(update={"content": shown})
+    if not isinstance(message, HumanMessage) or isinstance(message.content, str):
         return message
+    blocks = [_shortened_block(message, block, elided) for block in message.content]
+    if all(new is old for new, old in zip(blocks, message.content, strict=True)):
+        return message
+    return message.model_copy(update={"content": blocks})
+
+
+def _shortened_block(message: HumanMessage, block: Any, elided: Mapping[str, int]) -> Any:
+    """Return a block of a user message of Anthropic's dialect: a result that is named is cut, everything else is the same object."""
+    if not isinstance(block, dict) or block.get("type") != "tool_result":
+        return block
+    limit = elided.get(given_call_id(message, str(block.get("tool_use_id", ""))))
+    shown = None if limit is None else _cut(block.get("content", ""), text_of(HumanMessage([block])), limit)
+    return block if shown is None else {**block, "content": shown}
+
+
+def _cut(content: Any, text: str, limit: int) -> Any:
+    """Return `content`, which says `text`, cut in the middle; `None` where it is short enough. Media stay."""
+    if len(text) <= limit or _is_cut(text, limit):
+        return None
     head, tail = text[: limit // 2], text[len(text) - (limit - limit // 2) :]
     gap = f"\n[ctxguard: {len(text) - limit} characters left out of this view; the stored message holds them]\n"
-    shown: Any = f"{head}{gap}{tail}"
-    if not isinstance(message.content, str):
-        media = [block for block in message.content if isinstance(block, dict) and block.get("type") != "text"]
-        shown = [{"type": "text", "text": shown}, *media] if media else shown
-    return message.model_copy(update={"content": shown})
+    shown = f"{head}{gap}{tail}"
+    media = [block for block in content if isinstance(block, dict) and block.get("type") != "text"] if isinstance(content, list) else []
+    return [{"type": "text", "text": shown}, *media] if media else shown
 
 
 def _is_cut(text: str, limit: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import (
@@ -18,6 +18,26 @@ from langchain_core.messages import (
 
 from langchain_ctxguard.core.roles import results_of
 from langchain_ctxguard.errors import ConfigurationError
+
+
+def listed(given: Any) -> list[Any]:
+    """Return the items of what was given as a conversation: a list, anything that yields messages once, or a prompt's value.
+
+    Raises:
+        ConfigurationError: it is a text, one message, a state, or nothing that can be gone through.
+    """
+    if callable(getattr(given, "to_messages", None)):
+        return list(given.to_messages())
+    if isinstance(given, Mapping):
+        hint = "pass the list under its key 'messages'" if "messages" in given else "write [message] for a single one"
+    elif isinstance(given, (str, bytes, bytearray, BaseMessage)):
+        hint = "write [message] for a single one"
+    elif isinstance(given, Iterable) and not isinstance(given, (set, frozenset)):
+        return list(given)
+    else:
+        hint = "pass messages, dicts, pairs or strings in order"
+    msg = f"`messages` takes a list of messages, not {type(given).__name__}; {hint}."
+    raise ConfigurationError(msg)
 
 
 def read_messages(items: Sequence[Any]) -> list[BaseMessage]:
@@ -46,9 +66,18 @@ def read_messages(items: Sequence[Any]) -> list[BaseMessage]:
 
 
 def _read(item: Any) -> BaseMessage:
-    if isinstance(item, dict) and isinstance(item.get("tool_calls"), list):
-        return _read_calls(item)
+    if isinstance(item, dict):
+        if _calls_without_words(item):
+            item = {**item, "content": ""}
+        if isinstance(item.get("tool_calls"), list):
+            return _read_calls(item)
     return convert_to_messages([item])[0]
+
+
+def _calls_without_words(item: dict[str, Any]) -> bool:
+    """Say whether an assistant's dict leaves `content` out because it calls something, as OpenAI's API allows."""
+    is_ai = item.get("role", item.get("type")) in ("assistant", "ai")
+    return is_ai and "content" not in item and bool(item.get("tool_calls") or item.get("function_call"))
 
 
 def _read_calls(item: dict[str, Any]) -> BaseMessage:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, FunctionMessage
 
 from langchain_ctxguard.core.bounds import clipped, readable
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.results import Result, results_in
-from langchain_ctxguard.core.roles import Call, calls_of
+from langchain_ctxguard.core.roles import Call, calls_of, function_call_of, text_of
 from langchain_ctxguard.core.units import Unit
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence
 from langchain_ctxguard.domain.value import digest_of
@@ -50,11 +50,16 @@ def collect(messages: Sequence[BaseMessage], units: Sequence[Unit], previous: Ev
     actions = list(previous.actions)
     artifacts = {artifact.path: artifact for artifact in previous.artifacts}
     for unit in units:
-        if unit.kind != "tools":
+        function = function_call_of(messages[unit.start])
+        if unit.kind != "tools" and function is None:
             continue
         answers = [message for message in messages[unit.start + 1 : unit.stop] if not is_synthetic(message)]
         results = {result.call_id: result for message in answers for result in results_in(message)}
-        for call in calls_of(messages[unit.start]):
+        if function is not None:
+            # Without ids the unit pairs them: by the function's name.
+            shown = next((text_of(message) for message in answers if isinstance(message, FunctionMessage)), None)
+            results |= {} if shown is None else {"": Result("", shown, is_failed=False)}
+        for call in (*calls_of(messages[unit.start]), *([] if function is None else [function])):
             action = _action(call, results.get(call.call_id or ""))
             actions.append(action)
             for path in _paths(call.arguments):

@@ -57,18 +57,20 @@ def find_cut(cut: Cut, messages: Sequence[BaseMessage]) -> int | None:
     The position is tried first and must be confirmed by a key. Otherwise the earliest surviving anchor serves; among equal messages the one
     whose neighbours match best.
     """
-    if not cut.anchors and cut.evicted is None:
+    # A forged cut may name any number of messages.
+    anchors = cut.anchors[:ANCHORS]
+    if not anchors and cut.evicted is None:
         return cut.position if cut.position <= len(messages) else None
-    for offset, anchor in enumerate(cut.anchors):
+    for offset, anchor in enumerate(anchors):
         index = cut.position + offset
         if index < len(messages) and is_known_as(messages[index], anchor):
             return cut.position
     if cut.position and cut.position <= len(messages) and cut.evicted is not None and is_known_as(messages[cut.position - 1], cut.evicted):
         return cut.position
-    for offset, anchor in enumerate(cut.anchors):
+    for offset, anchor in enumerate(anchors):
         found = [index for index, message in enumerate(messages) if is_known_as(message, anchor)]
         if found:
-            rest = cut.anchors[offset:]
+            rest = anchors[offset:]
             return max(found, key=lambda index: (_matching(messages[index : index + len(rest)], rest), -abs(index - cut.position)))
     if cut.evicted is not None:
         for index in range(len(messages) - 1, -1, -1):

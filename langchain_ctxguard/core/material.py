@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from langchain_ctxguard.core import evidence as evidence_of
 from langchain_ctxguard.core.bounds import text_tokens
@@ -15,7 +16,7 @@ from langchain_ctxguard.core.render import render_evidence, render_summary
 from langchain_ctxguard.core.roles import last_request, text_of
 from langchain_ctxguard.core.select import Choice, Claims, choose, shares
 from langchain_ctxguard.core.situation import Plan, Situation
-from langchain_ctxguard.core.units import Repaired
+from langchain_ctxguard.core.units import Repaired, given_call_id
 from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.summary import StructuredSummary
@@ -122,16 +123,31 @@ def choice_of(
     elided = dict(body.elided) if body is not None else {}
     if choice.fits or not must_fit or plan.limit is None:
         return choice, {} if choice.at == 0 and not is_full else elided
-    results = [message for message in messages[choice.at :] if isinstance(message, ToolMessage)]
-    result_costs = [count([message]) for message in results]
+    results = results_by_id(messages[choice.at :])
+    result_costs = [count([message]) for message in results.values()]
     room = sum(result_costs) - (choice.needed - plan.limit)
     if room < _RESULT_LEAST * len(results):
         return choice, elided
-    for index, tokens in shares(results, result_costs, room).items():
+    named = list(results.items())
+    for index, tokens in shares([*results.values()], result_costs, room).items():
         # The gap's own line costs about 25 tokens; one share in eight is left for what characters and tokens disagree about.
-        per_token = len(text_of(results[index])) / max(result_costs[index], 1)
-        elided[results[index].tool_call_id] = max(80, int(per_token * max(tokens * 7 // 8 - 25, 0)))
+        call_id, message = named[index]
+        per_token = len(text_of(message)) / max(result_costs[index], 1)
+        elided[call_id] = max(80, int(per_token * max(tokens * 7 // 8 - 25, 0)))
     return replace(choice, fits=True), elided
+
+
+def results_by_id(messages: Sequence[BaseMessage]) -> dict[str, BaseMessage]:
+    """Return the results in `messages` by the call id the conversation has, each as a message of its own."""
+    results: dict[str, BaseMessage] = {}
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            results[given_call_id(message, message.tool_call_id)] = message
+        elif isinstance(message, HumanMessage) and not isinstance(message.content, str):
+            for block in message.content:
+                if isinstance(block, dict) and block.get("type") == "tool_result":
+                    results[given_call_id(message, str(block.get("tool_use_id", "")))] = HumanMessage([block])
+    return results
 
 
 def material_of(situation: Situation, repaired: Repaired, at: int, elided: dict[str, int], count: CountTokens) -> Material:

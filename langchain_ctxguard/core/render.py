@@ -47,7 +47,7 @@ def summary_body(summary: StructuredSummary) -> str:
     if summary.original_goal:
         parts.append(f"First request: {one_line(summary.original_goal)}")
     if summary.user_intent and summary.user_intent != summary.original_goal:
-        parts.append(f"Latest request: {one_line(summary.user_intent)}")
+        parts.append(f"Last request in this part: {one_line(summary.user_intent)}")
     parts += _section("Open items", (one_line(item) for item in summary.pending_items))
     parts += _section("Facts", (render_fact(fact) for fact in summary.facts))
     parts += _section("Decisions", (render_decision(decision) for decision in summary.decisions))

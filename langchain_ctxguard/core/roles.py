@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,7 +30,21 @@ _CHAT_ROLES: dict[str, Speaker] = {
 }
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "invalid_tool_call", "function_call", "custom_tool_call"})
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "text-plain", "refusal"})
-_OWN_TAG = re.compile(r"[<\uff1c\u2039](?=[\s/\uff0f]*context[_\s-])", re.IGNORECASE)
+# What a reader takes for one of our tags: any width, look-alike letters, and what nobody sees between any two characters.
+_UNSEEN = "[\\s\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]*"
+_LETTERS = {
+    "c": "c\uff43\u0441\u03f2",
+    "o": "o\uff4f\u043e\u03bf",
+    "n": "n\uff4e",
+    "t": "t\uff54",
+    "e": "e\uff45\u0435",
+    "x": "x\uff58\u0445",
+}
+_OWN_TAG = re.compile(
+    "[<\uff1c\ufe64\u2039\u2329\u3008\u27e8]"
+    f"(?={_UNSEEN}(?:[/\uff0f\u2044\u2215]{_UNSEEN})*" + "".join(f"[{_LETTERS[letter]}]{_UNSEEN}" for letter in "context") + r"[_\uff3f\s\-\uff0d])",
+    re.IGNORECASE,
+)
 # langmem writes its summary as a system message that begins with these words, deepagents and LangChain mark theirs with `lc_source`.
 _SUMMARY_OPENINGS = ("Summary of the conversation so far:", "This is a summary of the conversation to date:")
 
@@ -88,7 +103,7 @@ def _text_of_block(block: Any) -> str:
         return text if isinstance(text, str) else ""
     if block.get("type") == "tool_result":
         inner = block.get("content", "")
-        return "\n".join(_text_of_block(part) for part in inner) if isinstance(inner, list) else str(inner)
+        return "\n".join(text for part in inner if (text := _text_of_block(part))) if isinstance(inner, list) else str(inner)
     return ""
 
 
@@ -100,6 +115,8 @@ def calls_of(message: BaseMessage) -> tuple[Call, ...]:
         return ()
     calls = [Call(call.get("id"), call.get("name") or "", call.get("args") or {}) for call in message.tool_calls]
     calls += [Call(call.get("id"), call.get("name") or "", call.get("args") or "") for call in message.invalid_tool_calls]
+    if is_plainly_calling(message):
+        return tuple(calls)
     for further in (_calls_in_blocks(message), _calls_in_extras(message)):
         known = {call.call_id for call in calls if call.call_id}
         nameless = sum(not call.call_id for call in calls)
@@ -113,6 +130,24 @@ def calls_of(message: BaseMessage) -> tuple[Call, ...]:
             else:
                 calls.append(call)
     return tuple(calls)
+
+
+def is_plainly_calling(message: AIMessage) -> bool:
+    """Say whether all calls of a message stand in its own fields, none in its content or in what a provider added."""
+    return isinstance(message.content, str) and "tool_calls" not in message.additional_kwargs
+
+
+def function_call_of(message: BaseMessage) -> Call | None:
+    """Return the call of OpenAI's retired functions API, which has no id and which `calls_of` leaves out: no result can be paired with it by id."""
+    function = message.additional_kwargs.get("function_call") if message.additional_kwargs and isinstance(message, AIMessage) else None
+    if not isinstance(function, dict):
+        return None
+    arguments = function.get("arguments") or ""
+    if isinstance(arguments, str):
+        with suppress(ValueError, RecursionError):
+            parsed = json.loads(arguments)
+            arguments = parsed if isinstance(parsed, dict) else arguments
+    return Call(None, str(function.get("name") or ""), arguments)
 
 
 def _calls_in_blocks(message: AIMessage) -> list[Call]:

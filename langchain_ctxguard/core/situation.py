@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from operator import is_
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from langchain_ctxguard.core.compile import Compiled, compile_view, leading_system
 from langchain_ctxguard.core.render import render_rules
+from langchain_ctxguard.core.units import Repaired, repair
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Situation:
     """A conversation as a compaction finds it."""
 
@@ -39,16 +42,32 @@ class Situation:
     missing_before: tuple[str, ...] = ()
     """Ids of rules in force that a view given back by the caller no longer held."""
 
-    @property
+    @cached_property
     def leading(self) -> SystemMessage | None:
         """The one system message of every view of this conversation."""
         return leading_system(self.system, render_rules(self.rules), after=self.trusted)
 
-    def view(self, head: ContextHead | None = None, request: BaseMessage | None = None, tail: Sequence[BaseMessage] | None = None) -> Compiled:
-        """Return the present view, or the view of another head over another tail."""
-        if head is None:
-            head, request, tail = self.head, self.request, self.tail
-        return compile_view(self.leading, version=head.version, body=head.body, request=request, tail=tail if tail is not None else self.tail)
+    @cached_property
+    def repaired(self) -> Repaired:
+        """The tail as a provider accepts it, read once."""
+        return repair(self.tail, start=self.start)
+
+    @cached_property
+    def is_valid(self) -> bool:
+        """Whether the tail needs no repair; then no part of it that begins where a cut may lie needs any."""
+        repaired = self.repaired.messages
+        return len(repaired) == len(self.tail) and all(map(is_, repaired, self.tail))
+
+    def view(self) -> Compiled:
+        """Return the present view."""
+        return self._compiled(self.head, self.request, self.repaired.messages, is_valid=True)
+
+    def view_of(self, head: ContextHead, request: BaseMessage | None, tail: Sequence[BaseMessage]) -> Compiled:
+        """Return the view of another head over a later part of the tail."""
+        return self._compiled(head, request, tail, is_valid=self.is_valid)
+
+    def _compiled(self, head: ContextHead, request: BaseMessage | None, tail: Sequence[BaseMessage], *, is_valid: bool) -> Compiled:
+        return compile_view(self.leading, version=head.version, body=head.body, request=request, tail=tail, is_valid=is_valid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
@@ -18,15 +20,22 @@ from langchain_ctxguard.core.roles import (
     is_call_block,
     is_failure,
     is_foreign_summary,
+    is_plainly_calling,
     is_request,
     results_of,
     speaker_of,
     text_of,
 )
+from langchain_ctxguard.domain.value import digest_of
 from langchain_ctxguard.domain.version import Fault, FaultKind
 
 RENAMED = "ctxguard_call_ids"
 """Mark of a message whose call ids we had to change: shown id -> given id (`None`: it had none)."""
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_.:@-]{1,64}")
+
+MOVED = "ctxguard_moved"
+"""Mark of a result that moved up to its call: how many messages after the call it stood."""
 
 MISSING_RESULT = "[No result of this call is on record; it may or may not have run.]"
 
@@ -101,6 +110,8 @@ def _declared_ids(message: BaseMessage) -> list[str | None]:
         return []
     declared: list[str | None] = [call.get("id") for call in message.tool_calls]
     declared += [call.get("id") for call in message.invalid_tool_calls]
+    if is_plainly_calling(message):
+        return declared
     known = set(declared)
     declared += [call.call_id for call in calls_of(message) if call.call_id not in known]
     return declared
@@ -108,7 +119,7 @@ def _declared_ids(message: BaseMessage) -> list[str | None]:
 
 def _calls_only_in_content(message: BaseMessage) -> list[Call]:
     """Return the calls that stand in content blocks alone: the adapters of other providers do not see them."""
-    if not isinstance(message, AIMessage):
+    if not isinstance(message, AIMessage) or is_plainly_calling(message):
         return []
     declared = {call.get("id") for call in (*message.tool_calls, *message.invalid_tool_calls)}
     return [call for call in calls_of(message) if call.call_id and call.call_id not in declared]
@@ -149,6 +160,7 @@ class _Exchange:
     """An AI message with calls, the results that belong to it, and what it still waits for."""
 
     message: AIMessage
+    at: int
     results: list[tuple[BaseMessage, int]]
     waiting: dict[str, str]
     """Id in the input -> id in the output."""
@@ -160,6 +172,9 @@ class _Reading:
     def __init__(self, messages: Sequence[BaseMessage], start: int) -> None:
         self._messages = messages
         self._start = start
+        self._positions: list[int] | None = None
+        """Position of each message in the original list, once a fault asks for one."""
+
         self._faults: list[Fault] = []
         self._exchanges: dict[int, _Exchange] = {}
         self._waiting: dict[str, _Exchange] = {}
@@ -192,11 +207,16 @@ class _Reading:
         return _Given(self._arranged(), self._faults)
 
     def _fault(self, kind: FaultKind, index: int, call_id: str | None = None) -> None:
-        self._faults.append(Fault(kind=kind, message_id=self._name(index), call_id=call_id))
+        self._faults.append(Fault(kind=kind, message_id=_on_record(self._name(index)), call_id=None if call_id is None else _on_record(call_id)))
 
     def _name(self, index: int) -> str:
         message = self._messages[index]
-        return message.id or message_keys([message], start=self._start + sum(not is_synthetic(other) for other in self._messages[:index]))[0]
+        if message.id:
+            return message.id
+        if self._positions is None:
+            own = (not is_synthetic(other) for other in self._messages)
+            self._positions = list(accumulate(own, initial=self._start))
+        return message_keys([message], start=self._positions[index])[0]
 
     def _open(self, message: AIMessage, index: int) -> _Exchange:
         """Give every call an id of its own: nameless calls get one, repeats within a message go, an id used before gets a suffix."""
@@ -219,7 +239,7 @@ class _Reading:
                     self._fault("duplicate_call", index, call_id)
         if has_repeats or made or any(given != shown for given, shown in waiting.items()):
             message = _with_call_ids(message, waiting, made)
-        exchange = _Exchange(message, [], waiting)
+        exchange = _Exchange(message, index, [], waiting)
         self._exchanges[index] = exchange
         self._called.update(waiting)
         self._waiting.update(dict.fromkeys(waiting, exchange))
@@ -233,11 +253,13 @@ class _Reading:
             self._is_interrupted = True
             return
         self._owner[index] = exchange
-        exchange.results.append((_renamed_result(message, exchange), index))
+        is_moved = exchange is not self._newest or self._is_interrupted
+        result = _renamed_result(message, exchange)
+        exchange.results.append((_moved_result(result, index - exchange.at) if is_moved else result, index))
         for call_id in answered:
             exchange.waiting.pop(call_id, None)
             self._waiting.pop(call_id, None)
-        if exchange is not self._newest or self._is_interrupted:
+        if is_moved:
             self._fault("moved_result", index, answered[0])
 
     def _arranged(self) -> list[_Item]:
@@ -258,6 +280,11 @@ class _Reading:
             items.append(_Item(_with_content_calls(exchange.message) if is_answered_by_tools else exchange.message, index, index))
             items += results
         return items
+
+
+def _on_record(name: str) -> str:
+    """Return an id as a record may hold it: anything but a plain name could be text of the conversation, and becomes a digest."""
+    return name if _PLAIN_NAME.fullmatch(name) else f"digest:{digest_of(name)[:16]}"
 
 
 def _with_content_calls(message: AIMessage) -> AIMessage:
@@ -337,12 +364,47 @@ def _renamed_result(message: BaseMessage, exchange: _Exchange) -> BaseMessage:
     return message.model_copy(update={"content": blocks, "additional_kwargs": {**message.additional_kwargs, RENAMED: given_ids}})
 
 
+def _moved_result(message: BaseMessage, distance: int) -> BaseMessage:
+    # A user message stays the object it is: it may be the request.
+    if not isinstance(message, ToolMessage):
+        return message
+    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, MOVED: distance}})
+
+
+def given_call_id(message: BaseMessage, shown: str) -> str:
+    """Return the call id as the conversation has it, for one that a repaired `message` shows."""
+    given_ids = message.additional_kwargs.get(RENAMED) if message.additional_kwargs else None
+    given = given_ids.get(shown) if isinstance(given_ids, dict) else None
+    return given if isinstance(given, str) else shown
+
+
 def as_given(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return `messages` without the traces of an earlier repair, so that a view given back is read as the list it was made from.
 
-    A result we made up goes, because the real one may have come since; changed call ids are changed back.
+    A result we made up goes, because the real one may have come since; changed call ids are changed back, and moved results go back.
     """
-    return [_with_given_ids(message) for message in messages if not is_synthetic(message)]
+    return _in_given_order([_with_given_ids(message) for message in messages if not is_synthetic(message)])
+
+
+def _in_given_order(messages: list[BaseMessage]) -> list[BaseMessage]:
+    """Return `messages` with the results that repair had moved up where they stood: so far after their call as their mark says."""
+    if not any(message.type == "tool" and MOVED in message.additional_kwargs for message in messages):
+        return messages
+    ordered: list[BaseMessage] = []
+    waiting: dict[int, list[BaseMessage]] = {}
+    call = 0
+    for message in messages:
+        distance = message.additional_kwargs.get(MOVED) if message.type == "tool" else None
+        if type(distance) is int and 0 < distance < len(messages):
+            extras = {key: value for key, value in message.additional_kwargs.items() if key != MOVED}
+            waiting.setdefault(call + distance, []).append(message.model_copy(update={"additional_kwargs": extras}))
+            continue
+        while len(ordered) in waiting:
+            ordered += waiting.pop(len(ordered))
+        if isinstance(message, AIMessage):
+            call = len(ordered)
+        ordered.append(message)
+    return [*ordered, *(message for place in sorted(waiting) for message in waiting[place])]
 
 
 def _with_given_ids(message: BaseMessage) -> BaseMessage:

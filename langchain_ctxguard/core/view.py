@@ -78,7 +78,7 @@ def situation_in(
     """Return the situation of a list that is either the original or a view of `head` with new messages behind it."""
     body = head.body
     messages = as_given(messages)
-    known = frozenset(body.rendered if body is not None else ()) | {_digest(render_rules(rules))}
+    known = frozenset(body.rendered if body is not None else ()) | ({_digest(render_rules(rules))} if rules else set())
     if body is None or not any(_is_rendered(message, known) for message in messages):
         return _without_pins(messages, head, known, rules=rules, trust_system_messages=trust_system_messages)
     has_pins = False
@@ -87,9 +87,10 @@ def situation_in(
     rest: list[BaseMessage] = []
     is_front = True
     for message in messages:
+        is_front = is_front and isinstance(message, SystemMessage)
         if _is_rendered(message, known):
-            is_front = False
-        elif is_front and isinstance(message, SystemMessage) and not is_foreign_summary(message):
+            continue
+        if is_front and isinstance(message, SystemMessage) and not is_foreign_summary(message):
             plain, after, found = _split_at_pins(message, known)
             has_pins = has_pins or found
             system += [plain] if plain is not None else []
@@ -134,8 +135,11 @@ def _without_pins(
     """Return the situation of an original, or of a view that shows nothing but pins before the conversation."""
     plain: list[BaseMessage] = []
     behind: list[SystemMessage] = []
+    is_front = True
     for message in messages:
-        if isinstance(message, SystemMessage):
+        # Ours stands at the front; pins in a later one are a copy, and what follows them is nobody's.
+        is_front = is_front and isinstance(message, SystemMessage)
+        if is_front and isinstance(message, SystemMessage):
             before, after, found = _split_at_pins(message, known)
             plain += [] if before is None else [before]
             behind += after if found else []

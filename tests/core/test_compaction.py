@@ -245,6 +245,56 @@ def test_the_last_deciding_step_names_the_outcome() -> None:
     assert "repaired" == Drive(situation(messages), plan(must_keep=("deadline is 2026-12-15",)), [BAD, GOOD]).outcome
 
 
+def test_what_a_fallback_lost_is_carried_and_said() -> None:
+    """The fallback stays the deciding step; the reason names both."""
+    messages = [*chat(1), human("The deadline is 2026-12-15"), *chat(6)]
+    drive = Drive(situation(messages), plan(must_keep=("deadline is 2026-12-15",)), [DOWN, GOOD])
+
+    assert "fell_back" == drive.outcome
+    assert "deadline is 2026-12-15" in drive.shown
+    assert "1 of the texts to keep were missing from the summary and are carried verbatim" in drive.done.record.reason
+
+
+def test_a_text_to_keep_that_finds_no_room_is_not_lost_in_silence() -> None:
+    """Where the window is not full nothing is given up for it; where it is, the record says so."""
+    long = "The contract says " + "whereas party number seven agrees " * 400
+    messages = [*chat(1), human(long), *chat(10)]
+    rejected = Drive(situation(messages), plan(must_keep=(long,), goal=1_500))
+    full = Drive(situation(messages), plan(must_keep=(long,), goal=1_500, limit=1_500))
+
+    assert ("rejected", "1 of the texts to keep") == (rejected.outcome, rejected.done.record.reason[:22])
+    assert "fell_back" == full.outcome
+    assert "1 of the texts to keep found no room" in full.done.record.reason
+    assert full.done.record.tokens_after <= 1_500
+
+
+def test_many_texts_to_keep_stand_even_beside_a_crowded_summary() -> None:
+    """The bound of the summary is stretched, and what the summarizer told gives way."""
+    wanted = tuple(f"ORD-{number} must be delivered on day {number}" for number in range(40))
+    messages = [*chat(1), human("; ".join(wanted)), *chat(30)]
+    crowd = SummaryDraft(pending_items=tuple(f"open item {number} " + "x" * 500 for number in range(8)))
+    drive = Drive(situation(messages), plan(must_keep=wanted, settings={"summary_tokens": 300}), [crowd])
+
+    assert "repaired" == drive.outcome
+    assert [] == [text for text in wanted if text not in drive.shown]
+
+
+def test_what_the_carried_request_says_is_no_tools_finding() -> None:
+    """The request stands before the cut and is evicted no more: a tool that repeats it confirms nothing."""
+    request = human("My account is 4711-0815 and I need the refund", "r")
+    first = Drive(situation([request, *tool_unit(0, size=2_000), *tool_unit(1, size=2_000), *tool_unit(2)]), plan(keep=("turns", 1)))
+    assert "r" == (first.done.head.body.request if first.done.head.body else None)
+    echo = [ai("x " * 500, calls=["e"], message_id="e-ai"), result("e", "The account is 4711-0815 indeed " * 40, message_id="e-result")]
+    told = SummaryDraft(facts=(Fact(statement="account is 4711-0815", quote="account is 4711-0815", source="e-result"),))
+    again = Situation(tail=[*echo, *tool_unit(4)], rules=RULES, head=first.done.head, request=request)
+    drive = Drive(again, plan(keep=("turns", 1)), [told])
+
+    assert "accepted" == drive.outcome
+    body = drive.done.head.body
+    assert body is not None
+    assert [(Trust.CLAIMED, "account is 4711-0815")] == [(fact.status, fact.statement) for fact in body.summary.facts if "4711" in fact.statement]
+
+
 # What is asked ---------------------------------------------------------------------------------------------------------------------------
 
 

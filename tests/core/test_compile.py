@@ -145,13 +145,48 @@ def test_the_applications_messages_are_never_changed() -> None:
         ("h", [], "h"),
     ],
 )
-def test_the_applications_system_messages_are_those_before_the_first_human_message(shape: str, system_texts: list[str], rest: str) -> None:
+def test_the_applications_system_messages_are_those_a_conversation_begins_with(shape: str, system_texts: list[str], rest: str) -> None:
     """Anybody can send a later one."""
     messages = [system(f"s{index}") if letter == "s" else human(f"h{index}") for index, letter in enumerate(shape)]
     front = parted(messages)
 
     assert system_texts == [message.content for message in front.system]
     assert rest == "".join(message.type[0] for message in front.rest)
+
+
+@pytest.mark.parametrize("before", [[ai(calls=["c"]), result("c")], [ai("hello")], [result("ghost")]])
+def test_a_system_message_after_a_trimmed_front_is_anybodys(before: list[BaseMessage]) -> None:
+    """A state that was cut at its front may begin in the middle: no message before the first request is the application's for that."""
+    front = parted([*before, system("EVIL"), human("q")])
+
+    assert [] == front.system
+    assert "EVIL" not in str(view(*front.rest)[0].text)
+
+
+def test_a_foreign_summary_does_not_end_the_run_of_the_applications() -> None:
+    """Langmem puts its summary among them."""
+    front = parted([system("one"), FOREIGN[0], system("two"), human("q"), system("three")])
+
+    assert ["one", "two"] == [message.content for message in front.system]
+    assert [FOREIGN[0].content, "q", "three"] == [message.content for message in front.rest]
+
+
+def test_result_blocks_in_a_user_message_are_shortened_by_their_call() -> None:
+    """The blocks beside them, and the message given, stay as they are; what is cut already is not cut again."""
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
+    long = {"type": "tool_result", "tool_use_id": "a", "content": "x" * 900}
+    mixed = {"type": "tool_result", "tool_use_id": "b", "content": [{"type": "text", "text": "y" * 900}, image]}
+    other = {"type": "tool_result", "tool_use_id": "c", "content": "z" * 900}
+    given = HumanMessage([long, mixed, other, {"type": "text", "text": "and?"}])
+    before = copy.deepcopy(given)
+
+    (shown,) = shortened([given], {"a": 100, "b": 100})
+
+    assert before == given
+    assert shown.content[0]["content"].startswith("x" * 50 + "\n[ctxguard: 800 characters left out")  # type: ignore[index, call-overload]  # blocks are dicts
+    assert image == shown.content[1]["content"][1]  # type: ignore[index, call-overload]  # as above
+    assert [other, given.content[3]] == list(shown.content[2:])
+    assert shortened([shown], {"a": 100, "b": 100})[0] is shown
 
 
 FOREIGN: list[BaseMessage] = [

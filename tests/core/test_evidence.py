@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
 
 from langchain_ctxguard.core.evidence import ARGUMENTS_SHOWN, RESULT_SHOWN, collect
 from langchain_ctxguard.core.render import render_evidence
@@ -193,3 +193,23 @@ def test_five_thousand_calls_are_collected_in_linear_time() -> None:
 
     assert 2_500 == len(evidence.actions)
     assert time.perf_counter() - started < 1.0
+
+
+def test_a_call_of_the_retired_functions_api_is_told_with_its_result() -> None:
+    """It has no id: the result that follows it by name is its own."""
+    call = AIMessage("", additional_kwargs={"function_call": {"name": "write", "arguments": '{"path": "a.py"}'}})
+    messages = [call, FunctionMessage("written", name="write"), human("and?"), call, human("well?")]
+    found = collect(messages, repair(messages).units, Evidence())
+
+    assert [("write", "done", "written"), ("write", "no_result", "")] == [(action.tool, action.status, action.result) for action in found.actions]
+    assert [("a.py", "no_result")] == [(artifact.path, artifact.last_status) for artifact in found.artifacts]
+
+
+@pytest.mark.parametrize(
+    "function", [None, "x", [], {}, {"name": None, "arguments": None}, {"name": 5, "arguments": "[1]"}, {"arguments": "{" * 5_000}]
+)
+def test_a_broken_function_call_does_not_end_the_run(function: Any) -> None:
+    """Anything may stand there."""
+    messages = [AIMessage("", additional_kwargs={"function_call": function})]
+
+    assert len(collect(messages, repair(messages).units, Evidence()).actions) == isinstance(function, dict)

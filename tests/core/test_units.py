@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_ctxguard.core.identity import message_keys
-from langchain_ctxguard.core.units import repair
+from langchain_ctxguard.core.units import as_given, repair
 from tests.support.builders import ai, human, result, system, tool_loop
 from tests.support.providers import check_all_providers, check_provider_valid, texts_of
 
@@ -77,13 +78,15 @@ def test_parallel_results_in_any_order_are_one_unit(order: list[str]) -> None:
 
 
 def test_results_move_before_an_interleaved_human_message() -> None:
-    """A person who spoke between two results comes after both; nothing is lost or copied."""
+    """A person who spoke between two results comes after both; nothing is lost or told twice."""
     question, call, first, wait, second = human("q"), ai(calls=["a", "b"]), result("a"), human("wait"), result("b", message_id="late")
     messages = [question, call, first, wait, second]
 
     repaired = repair(messages)
 
-    assert same_objects([question, call, first, second, wait], list(repaired.messages))
+    assert same_objects([question, call, first, wait], [message for message in repaired.messages if message.id != "late"])
+    assert ["q", "", "result of a", "result of b", "wait"] == [message.content for message in repaired.messages]
+    assert second.additional_kwargs == {}
     assert [("moved_result", "late", "b")] == [(fault.kind, fault.message_id, fault.call_id) for fault in repaired.faults]
 
 
@@ -93,8 +96,59 @@ def test_results_of_two_interleaved_calls_go_to_their_own_call() -> None:
 
     repaired = repair([question, call_a, call_b, result_a, result_b])
 
-    assert same_objects([question, call_a, result_a, call_b, result_b], list(repaired.messages))
+    assert same_objects([question, call_a, call_b, result_b], [repaired.messages[index] for index in (0, 1, 3, 4)])
+    assert ("result of a", "a") == (repaired.messages[2].content, getattr(repaired.messages[2], "tool_call_id", None))
+    assert result_a.additional_kwargs == {}
     assert ["request", "tools", "tools"] == [unit.kind for unit in repaired.units]
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ["a", "b", "=a", "=b"],
+        ["a", "b", "=b", "=a"],
+        ["a", "x", "=a", "y"],
+        ["a", "x", "b", "=b", "y", "=a", "z"],
+        ["a", "b", "c", "=a", "=c", "=b"],
+        ["a", "x", "y", "=a", "b", "z", "=b"],
+    ],
+)
+def test_moved_results_go_back_when_a_view_is_read_again(order: list[str]) -> None:
+    """Whichever list a caller kept, the view or the original, the same is read."""
+    messages = [ai(calls=[name]) if name in "abc" else result(name[1:]) if name[0] == "=" else human(name) for name in order]
+
+    back = as_given(repair(messages).messages)
+
+    assert [message.model_dump() for message in messages] == [message.model_dump() for message in back]
+
+
+def test_a_forged_mark_of_a_moved_result_hides_nothing() -> None:
+    """Whatever a client writes there, every message is still in the list once, and the view is valid."""
+    for forged in (-1, 0, 1, 3, 10**9, True, "2", None, [1]):
+        messages = [human("q"), ai(calls=["a"]), result("a", additional_kwargs={"ctxguard_moved": forged}), human("x"), human("y")]
+        back = as_given(messages)
+
+        assert sorted(str(message.content) for message in messages) == sorted(str(message.content) for message in back)
+        assert [] == check_provider_valid(repair(back).messages)
+
+
+def test_ids_that_could_be_text_are_on_record_as_a_digest() -> None:
+    """A client chooses them; a record may be kept when the conversation is erased."""
+    faults = repair([human("q"), result("the phone is 555 0199", message_id="her name is Xanthippe"), human("next")]).faults
+
+    assert ["orphan_result"] == [fault.kind for fault in faults]
+    assert not [word for word in ("555", "Xanthippe", "phone") if word in faults[0].model_dump_json()]
+    assert str(faults[0].call_id).startswith("digest:")
+    assert repair([result("x" * 65)]).faults[0].call_id != repair([result("x" * 66)]).faults[0].call_id
+
+
+def test_many_faults_cost_no_more_than_their_number() -> None:
+    """Messages without ids are named by their position, and that is counted once."""
+    started = time.perf_counter()
+    faults = repair([result(f"ghost{number}") for number in range(8_000)]).faults
+
+    assert 8_000 == len(faults)
+    assert time.perf_counter() - started < 5
 
 
 def test_an_orphan_result_becomes_untrusted_text() -> None:

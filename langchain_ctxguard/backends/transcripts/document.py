@@ -1,4 +1,4 @@
-"""From bytes to JSON values, remembering on which line each of them stands."""
+"""From bytes to JSON values or plain text, remembering on which line each value stands."""
 
 from __future__ import annotations
 
@@ -24,14 +24,29 @@ _OTHER_ENCODINGS = {
 }
 
 
+_PLAIN_STARTS = ("## ", "<message ")
+"""What formats that are no JSON begin with."""
+
+_LITERALS = ("true", "false", "null", "NaN", "Infinity", "-Infinity", "-")
+
+
+class PlainText(str):
+    """The text of a file that is no JSON; a JSON document that is a string is none of these."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed file. For JSONL, `data` lists the values of all lines."""
+    """A parsed file. For JSONL, `data` lists the values of all lines; text that cannot be JSON is a `PlainText`."""
 
     data: Any
     text: str
     lines: tuple[int, ...] | None = None
     """Line of each entry of `data` where the file is JSONL."""
+
+    is_truncated: bool = False
+    """The last line of a JSONL file is cut short and left out."""
 
     def line_of(self, where: Where) -> int:
         """Return the line, from 1, of the deepest part of `where` that exists."""
@@ -47,7 +62,7 @@ class Document:
 
 
 def parse(raw: bytes, *, path: str) -> Document:
-    """Return the JSON or JSONL document in `raw`.
+    """Return the JSON, JSONL or plain text document in `raw`.
 
     Raises:
         TranscriptError: not UTF-8, not JSON, empty, or nested too deeply.
@@ -55,6 +70,8 @@ def parse(raw: bytes, *, path: str) -> Document:
     text = _decode(raw, path)
     if not text.strip():
         raise _fault(path, 1, "the file is empty; there is no message to read")
+    if text.lstrip().startswith(_PLAIN_STARTS):
+        return Document(PlainText(text), text)
     try:
         document = Document(json.loads(text), text)
     except json.JSONDecodeError as error:
@@ -85,6 +102,9 @@ def _decode(raw: bytes, path: str) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data" and b"\n" in raw:
+            # Cut inside a character: whether that is the end of a cut line, its parser says.
+            return raw.decode("utf-8-sig", "replace")
         line = raw.count(b"\n", 0, error.start) + 1
         reason = f"the file is not UTF-8 text (byte 0x{raw[error.start]:02x} at offset {error.start}); save it as UTF-8"
         raise _fault(path, line, reason) from None
@@ -103,6 +123,8 @@ def _parse_lines(text: str, path: str) -> Document | None:
         except json.JSONDecodeError as error:
             if not values:
                 return None
+            if number == numbered[-1][0] and _is_cut(line, error):
+                return Document(values, text, tuple(number for number, _ in numbered[:-1]), is_truncated=True)
             reason = f"not valid JSON: {error.msg} (column {error.colno})"
             raise _fault(path, number, reason) from None
         except (RecursionError, ValueError) as error:
@@ -111,6 +133,19 @@ def _parse_lines(text: str, path: str) -> Document | None:
             return None
         values.append(value)
     return Document(values, text, tuple(number for number, _ in numbered))
+
+
+def _is_cut(line: str, error: json.JSONDecodeError) -> bool:
+    """Say whether `line` is no JSON only because it ends too early."""
+    rest = line[error.pos :].strip()
+    if error.msg.startswith("Unterminated string"):
+        return True
+    if error.msg.startswith("Invalid \\"):
+        # An escape whose end is missing: a backslash, a `u`, up to four digits.
+        return re.fullmatch(r"\\?u?[0-9a-fA-F]{0,4}", rest) is not None
+    if re.fullmatch(r"\.|[eE][+-]?", rest):
+        return True
+    return not rest or (error.msg == "Expecting value" and any(literal.startswith(rest) for literal in _LITERALS))
 
 
 def _check_depth(document: Document, path: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from langchain_ctxguard.backends.transcripts.conversations import conversations, sampled
 from langchain_ctxguard.backends.transcripts.langchain_message import is_serialised, read_messages
+from langchain_ctxguard.backends.transcripts.marks import summary_marks
 from langchain_ctxguard.backends.transcripts.transcript import Run
 
 FORMAT = "langchain"
@@ -23,4 +24,5 @@ def read(data: Any, name: str) -> tuple[Run, ...]:
     Raises:
         Misfit: an entry that is no message, or does not fit.
     """
-    return tuple(Run(found.name, read_messages(found.entries, found.where), FORMAT) for found in conversations(data, name))
+    read_all = [(found.name, read_messages(found.entries, found.where)) for found in conversations(data, name)]
+    return tuple(Run(called, messages, FORMAT, compactions=summary_marks(messages)) for called, messages in read_all)

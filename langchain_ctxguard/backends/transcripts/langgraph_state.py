@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from langchain_core.messages import BaseMessage
+
 from langchain_ctxguard.backends.transcripts import langchain_message, openai_message
-from langchain_ctxguard.backends.transcripts.transcript import Misfit, Run, Where, kind_of
+from langchain_ctxguard.backends.transcripts.marks import summary_marks
+from langchain_ctxguard.backends.transcripts.transcript import CompactionKind, CompactionMark, Misfit, Run, Where, kind_of
 
 FORMAT = "langgraph"
 TITLE = "LangGraph thread state"
 
 _CHANNELS = ("values", "channel_values")
+_EVENT = "_summarization_event"
+"""Channel in which deepagents keeps its last summary beside the messages, which it leaves as they are."""
 
 
 def recognises(data: Any) -> bool:
@@ -44,7 +49,27 @@ def _run(state: Any, name: str, where: Where) -> Run:
         else read_one(entry, (*where, index))
         for index, entry in enumerate(entries)
     ]
-    return Run(_thread_of(state) or name, messages, FORMAT)
+    name = _thread_of(state) or name
+    cutoff = _cutoff(state[channel], len(messages))
+    if cutoff is None:
+        return Run(name, messages, FORMAT, compactions=summary_marks(messages))
+    summary = _summary(state[channel][_EVENT], (*where[:-1], _EVENT, "summary_message"))
+    # What the model reads from then on: the summary, then the messages from the cutoff.
+    messages[cutoff:cutoff] = [] if summary is None else [summary]
+    mark = CompactionMark(cutoff, CompactionKind.SUMMARY, None if summary is None else cutoff, tuple(range(cutoff)))
+    others = [found for found in summary_marks(messages) if found.summary != mark.summary]
+    return Run(name, messages, FORMAT, compactions=tuple(sorted([*others, mark], key=lambda found: found.start)))
+
+
+def _cutoff(channels: dict[str, Any], size: int) -> int | None:
+    event = channels.get(_EVENT)
+    cutoff = event.get("cutoff_index") if isinstance(event, dict) else None
+    return cutoff if isinstance(cutoff, int) and not isinstance(cutoff, bool) and 0 <= cutoff <= size else None
+
+
+def _summary(event: dict[str, Any], where: Where) -> BaseMessage | None:
+    recorded = event.get("summary_message")
+    return langchain_message.read_message(recorded, where) if langchain_message.is_serialised(recorded) else None
 
 
 def _is_state(data: Any) -> bool:

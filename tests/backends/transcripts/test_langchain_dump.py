@@ -20,7 +20,7 @@ from langchain_core.messages import (
     messages_to_dict,
 )
 
-from langchain_ctxguard.backends.transcripts import Run, parse_transcript
+from langchain_ctxguard.backends.transcripts import CompactionKind, CompactionMark, Run, parse_transcript
 from langchain_ctxguard.errors import TranscriptError
 
 MESSAGES: list[BaseMessage] = [
@@ -122,3 +122,10 @@ def test_an_entry_that_does_not_fit_is_refused_with_its_reason(entry: Any, reaso
         read([*messages_to_dict([HumanMessage("x")]), entry])
     assert reason in str(caught.value)
     assert "`[1]" in str(caught.value)
+
+
+def test_summaries_in_a_dump_are_marks() -> None:
+    """Each message that says it is a summary stands where a compaction was."""
+    summary = HumanMessage("so far", additional_kwargs={"lc_source": "summarization"})
+    (run,) = read(dumpd([summary, *MESSAGES, summary]))
+    assert tuple(CompactionMark(at, CompactionKind.SUMMARY, at) for at in (0, len(MESSAGES) + 1)) == run.compactions

@@ -19,11 +19,21 @@ SHAPES: dict[str, Any] = {
     "openai": CHAT,
     "tau_bench": [{"task_id": 1, "trial": 0, "traj": CHAT}],
     "swe_agent": {"history": CHAT, "trajectory": [], "info": {}},
+    "bfcl": {"id": "multi_turn_base_0", "question": [[CHAT[0]], [CHAT[1]]], "initial_config": {}},
+    "abcd": [{"convo_id": 1, "original": [["customer", "hello"], ["agent", "hi"]]}],
+    "crosswoz": {"7": {"task": ["eat"], "messages": [{**message, "slots": []} for message in CHAT]}},
+    "claude_code": [{"type": entry["role"], "uuid": entry["content"], "parentUuid": None, "message": entry} for entry in CHAT],
+    "openhands": [
+        {"id": index, "source": source, "action": "message", "args": {"content": text}}
+        for index, (source, text) in enumerate([("user", "hello"), ("agent", "hi")])
+    ],
+    "openhands_sdk": [{"kind": "MessageEvent", "id": entry["content"], "llm_message": entry} for entry in CHAT],
+    "deepagents": b'## Summarized at 2026-01-02T03:04:05+00:00\n\n<message type="human">hello</message>\n<message type="ai">hi</message>\n\n',
 }
 
 
-def encoded(data: Any) -> bytes:
-    return json.dumps(data, ensure_ascii=False).encode()
+def encoded(data: Any, *, indent: int | None = None) -> bytes:
+    return data if isinstance(data, bytes) else json.dumps(data, ensure_ascii=False, indent=indent).encode()
 
 
 def refusal(raw: bytes) -> TranscriptError:
@@ -49,7 +59,7 @@ def test_the_format_is_recognised_from_content_and_not_from_the_name(form: str, 
 @pytest.mark.parametrize("form", SHAPES)
 def test_exactly_one_run_comes_out_pretty_printed_or_not(form: str) -> None:
     """White space and a byte order mark mean nothing."""
-    raw = b"\xef\xbb\xbf\r\n" + json.dumps(SHAPES[form], indent=4).encode()
+    raw = b"\xef\xbb\xbf\r\n" + encoded(SHAPES[form], indent=4)
     assert parse_transcript(encoded(SHAPES[form]), path="x") == parse_transcript(raw, path="x")
 
 
@@ -59,7 +69,9 @@ def test_exactly_one_run_comes_out_pretty_printed_or_not(form: str) -> None:
         (b"", 1, "empty"),
         (b" \n\t\n", 1, "empty"),
         (b'{"messages": [\n  {"role": "user", "content": "a"},\n  {"role": }\n]}', 3, "not valid JSON: Expecting value (column 12)"),
-        (b'{"role": "user", "content": "a"}\n\n{"role": "user", "content": \n', 3, "not valid JSON: Expecting value (column 29)"),
+        (b'{"role": "user", "content": "a"}\n\n{"role": "user", "content": \n{}', 3, "not valid JSON: Expecting value (column 29)"),
+        (b'{"role": "user", "content": "a"}\n{"role": "user", "content": oops}', 2, "not valid JSON: Expecting value (column 29)"),
+        (b"## Notes\n\nhello", 1, "the file is text and not valid JSON"),
         (b'{"role": "user"', 1, "not valid JSON"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", 3, "NUL byte"),
         ('[{"role": "user"}]'.encode("utf-16"), None, "UTF-16"),
@@ -101,6 +113,15 @@ def test_an_unknown_format_is_told_which_are_known() -> None:
         ([{"traj": CHAT}, {"traj": [*CHAT, 7]}], "`[1].traj[2]` is a number", 24),
         ([{"traj": CHAT}, {"task_id": 3}], "`[1]` has no `traj`", 14),
         ({"history": [*CHAT, None], "info": {}}, "`history[2]` is null", 11),
+        ({"question": [CHAT, 7]}, "`question[1]` is a number", 13),
+        ([SHAPES["bfcl"], {"id": "x"}], "`[1]` has no list of turns", 20),
+        ([{"convo_id": 1, "original": [["customer", "hello"], ["robot", "hi"]]}], "`[0].original[1]` has the speaker 'robot'", 9),
+        ([{"convo_id": 1, "original": [["customer", "hello"], ["agent"]]}], "`[0].original[1]` is a list that is no pair", 9),
+        ({"7": SHAPES["crosswoz"]["7"], "8": {}}, "`8` has no list of `messages`", 19),
+        ([*SHAPES["claude_code"], {"type": "user", "message": 3}], "`[2]` has a number under `message`", 20),
+        ([*SHAPES["openhands"], {"id": 2}], "`[2]` has neither `action` nor `observation`", 18),
+        ([{"history": SHAPES["openhands"]}, {"info": 1}], "`[1]` has no list of events", 22),
+        ([*SHAPES["openhands_sdk"], {"kind": "ActionEvent", "id": "a"}], "`[2]` names no tool", 18),
     ],
 )
 def test_a_message_that_does_not_fit_is_named_by_place_and_line(data: Any, place: str, line: int) -> None:
@@ -114,6 +135,26 @@ def test_in_jsonl_the_line_is_that_of_the_entry() -> None:
     """Blank lines count as lines."""
     error = refusal(b'{"role": "user", "content": "a"}\n\n\n{"content": "b"}\n')
     assert 4 == error.line
+
+
+@pytest.mark.parametrize("form", [form for form, shape in SHAPES.items() if isinstance(shape, list)])
+def test_a_log_whose_writer_was_killed_is_read_up_to_there(form: str) -> None:
+    """Wherever the last line is cut, even inside a character, the lines before it are read and the run says so."""
+    lines = [json.dumps(entry, ensure_ascii=False).encode() for entry in SHAPES[form]]
+    whole = b"\n".join([*lines, lines[-1]]).replace(b"\n", b"\r\n")
+    (expected,) = parse_transcript(b"\n".join(lines) if len(lines) > 1 else b"[" + lines[0] + b"]", path="x").runs
+    assert expected.truncated is False
+    last = '{"number": -1.5e+3, "text": "\\u00e9\\n 订单", "known": [true, false, null]}'.encode()
+    for cut in range(1, len(last)):
+        (run,) = parse_transcript(whole[: -len(lines[-1])] + last[:cut], path="x", name="x").runs
+        assert run.truncated is True, last[:cut]
+        assert expected.messages == run.messages
+
+
+def test_a_cut_line_that_is_not_the_last_is_an_error() -> None:
+    """Somebody wrote on after it: that is damage, not an end."""
+    error = refusal(b'{"role": "user", "content": "a"}\n{"role": "us\n{"role": "user", "content": "b"}\n')
+    assert 2 == error.line
 
 
 def test_a_line_separator_inside_a_text_ends_no_line() -> None:
