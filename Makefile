@@ -41,6 +41,9 @@ bench: $(VENV)/.dev ## a short run of the benchmarks; writes no result
 
 bench-full: $(VENV)/.dev ## the long run: writes benchmarks/results and the numbers in the docs, and searches longer for counterexamples
 	$(BIN)/python benchmarks/overhead.py $(ARGS)
+	$(BIN)/python benchmarks/compaction.py
+	$(BIN)/python benchmarks/retention.py
+	$(BIN)/python -m benchmarks.judges.run
 	$(BIN)/python scripts/numbers.py
 	$(BIN)/pytest -n $(WORKERS) --hypothesis-profile=full tests
 

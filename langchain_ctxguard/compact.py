@@ -194,6 +194,7 @@ class _Job:
             limit=budget,
             min_kept=settings.min_kept or 0.0,
             must_keep=wanted,
+            inferred=given.inferred,
             strategy=engine.summarizer.name,
             fallback=engine.fallback.name,
         )

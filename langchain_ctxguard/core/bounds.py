@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -10,40 +9,29 @@ from typing import Any, Generic, Literal, TypeVar
 from langchain_core.messages import HumanMessage
 
 from langchain_ctxguard.core.effects import CountTokens
-from langchain_ctxguard.core.render import render_action, render_artifact, render_decision, render_evidence, render_fact, render_summary
+from langchain_ctxguard.core.render import (
+    open_inferred,
+    render_action,
+    render_artifact,
+    render_decision,
+    render_evidence,
+    render_fact,
+    render_inferred_rule,
+    render_summary,
+)
+from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary
 
 Item = TypeVar("Item")
-# Joiners and variation selectors stay: emoji and several scripts are written with them.
-_UNREADABLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff\ufeff\U000e0000-\U000e0fff]"
-)
 _GOAL_SHARE = 0.25
 _FILES_SHARE = 0.35
+_ASKED_SHARE = 0.4
 
 
 def text_tokens(count: CountTokens, text: str) -> int:
     """Return what `text` costs as a message of its own."""
     return count([HumanMessage(text)])
-
-
-def clipped(text: str, limit: int) -> str:
-    """Return `text` in at most `limit` characters; what is cut leaves an ellipsis.
-
-    >>> clipped("abcdef", 4)
-    'abc…'
-    """
-    return text if len(text) <= limit else text[: max(limit - 1, 0)].rstrip() + "…"
-
-
-def readable(text: str) -> str:
-    r"""Return `text` on one line, without the characters that show nothing: controls, lone surrogates, directions, tags.
-
-    >>> readable("a\x1b[1m\n b")
-    'a[1m b'
-    """
-    return " ".join(_UNREADABLE.sub("", text).split())
 
 
 def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int, count: CountTokens) -> StructuredSummary:
@@ -152,22 +140,29 @@ def bounded_evidence(evidence: Evidence, *, max_tokens: int, count: CountTokens)
     if evidence.is_empty or text_tokens(count, render_evidence(evidence)) <= max_tokens:
         return evidence
     counted = Evidence(
+        inferred=evidence.inferred,
         omitted_actions=evidence.omitted_actions + len(evidence.actions),
         omitted_artifacts=evidence.omitted_artifacts + len(evidence.artifacts),
     )
+    room = max_tokens - text_tokens(count, render_evidence(counted)) - 16
+    waiting = open_inferred(evidence.inferred)[-evidence.inferred_shown :] if evidence.inferred_shown else ()
+    asked, _ = _newest(waiting, int(room * _ASKED_SHARE), lambda item: text_tokens(count, f"- {render_inferred_rule(item)}\n"))
+    counted = counted.model_copy(update={"inferred_shown": len(asked)})
     room = max_tokens - text_tokens(count, render_evidence(counted)) - 16
     artifacts, _ = _newest(evidence.artifacts, int(room * _FILES_SHARE), lambda item: text_tokens(count, f"- {render_artifact(item)}\n"))
     room -= sum(text_tokens(count, f"- {render_artifact(item)}\n") for item in artifacts)
     actions, _ = _newest(evidence.actions, room, lambda item: text_tokens(count, f"- {render_action(item)}\n"))
     bounded = counted
     while actions or artifacts:
-        bounded = Evidence(
-            actions=actions,
-            artifacts=artifacts,
-            omitted_actions=counted.omitted_actions - len(actions),
-            omitted_artifacts=counted.omitted_artifacts - len(artifacts),
+        bounded = counted.model_copy(
+            update={
+                "actions": actions,
+                "artifacts": artifacts,
+                "omitted_actions": counted.omitted_actions - len(actions),
+                "omitted_artifacts": counted.omitted_artifacts - len(artifacts),
+            }
         )
         if text_tokens(count, render_evidence(bounded)) <= max_tokens:
             return bounded
         actions, artifacts = actions[max(1, len(actions) // 8) :], artifacts[max(1, len(artifacts) // 8) :]
-    return counted
+    return counted if text_tokens(count, render_evidence(counted)) <= max_tokens else counted.model_copy(update={"inferred_shown": 0})

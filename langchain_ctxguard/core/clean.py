@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from langchain_ctxguard.core.bounds import clipped, readable
 from langchain_ctxguard.core.lexicon import claims_authority, gives_order, is_placeholder
 from langchain_ctxguard.core.provenance import Sources, folded, judged
+from langchain_ctxguard.core.retention import offending_sentences
+from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary, SummaryDraft, Trust
 
 ITEM_LIMIT = 600
@@ -21,6 +22,8 @@ class Cleaned:
     summary: StructuredSummary
     removed_sentences: int
     downgraded_facts: int
+    distorted_sentences: int = 0
+    """Sentences that weakened, contradicted or changed a rule in force."""
 
     @property
     def holds_anything_told(self) -> bool:
@@ -74,9 +77,11 @@ def clean(
 
     Orders and permissions are removed unless the user said them in so many words (then they are the user's claim). Facts are judged by
     `provenance`; a claim of authority is rendered as a claim, whoever tells it. What restates one of the `rules` leaves: it stands in the pins.
+    What weakens, contradicts or changes one is removed; only what the user asks for stands as it was asked.
     """
     door = _Door.of(sources, previous, rules)
-    intent = _tidy(draft.user_intent) if door.admits(draft.user_intent) else ""
+    door.offending = _offending(draft, rules)
+    intent = _tidy(draft.user_intent) if door.admits(draft.user_intent, is_request=True) else ""
     facts = door.facts(draft.facts)
     decisions = {
         folded(decision.chosen): Decision(
@@ -96,7 +101,15 @@ def clean(
         open_questions=door.items(draft.open_questions),
         language=language,
     )
-    return Cleaned(summary, door.removed, door.downgraded)
+    return Cleaned(summary, door.removed, door.downgraded, door.distorted)
+
+
+def _offending(draft: SummaryDraft, rules: Sequence[str]) -> tuple[str, ...]:
+    told = [" ".join(text.split()) for text in (*draft.pending_items, *draft.open_questions, *(fact.statement for fact in draft.facts))]
+    told += [" ".join(text.split()) for decision in draft.decisions for text in (decision.chosen, decision.why, *decision.rejected)]
+    if not rules or not any(told):
+        return ()
+    return tuple({folded(sentence) for sentence, _, _ in offending_sentences(rules, "\n".join(text for text in told if text))})
 
 
 @dataclass(slots=True)
@@ -111,8 +124,12 @@ class _Door:
     pinned: tuple[str, ...] = ()
     """The rules in force, folded."""
 
+    offending: tuple[str, ...] = ()
+    """Sentences of the draft that weaken, contradict or change a rule in force, folded."""
+
     removed: int = 0
     downgraded: int = 0
+    distorted: int = 0
 
     @classmethod
     def of(cls, sources: Sources, previous: StructuredSummary | None, rules: Sequence[str]) -> _Door:
@@ -123,10 +140,10 @@ class _Door:
         carried = frozenset(map(folded, (*previous.pending_items, *previous.open_questions, previous.user_intent, *decided)))
         return cls(sources.knowing(_told_before(previous)), {folded(fact.statement): fact for fact in previous.facts}, carried, pinned)
 
-    def admits(self, text: str) -> bool:
+    def admits(self, text: str, *, is_request: bool = False) -> bool:
         """Say whether `text` is an item: it says something, and gives no order and claims no authority but in the user's own words."""
         plain = folded(text)
-        if is_placeholder(plain) or self._restates_a_pin(plain):
+        if is_placeholder(plain) or self._restates_a_pin(plain) or (not is_request and self._distorts_a_pin(plain)):
             return False
         if (gives_order(plain) or claims_authority(plain)) and plain not in self.carried and not self._is_the_users(text):
             self.removed += 1
@@ -136,6 +153,12 @@ class _Door:
     def _restates_a_pin(self, plain: str) -> bool:
         bare = plain.removesuffix("…").strip()
         return bool(bare) and any(bare in rule and 2 * len(bare) >= len(rule) for rule in self.pinned)
+
+    def _distorts_a_pin(self, plain: str) -> bool:
+        bare = plain.removesuffix("…").strip()
+        found = bool(bare) and any(sentence in bare or bare in sentence for sentence in self.offending)
+        self.distorted += found
+        return found
 
     def _is_the_users(self, text: str) -> bool:
         held = self.sources.holder(text, None)
@@ -148,7 +171,7 @@ class _Door:
         facts: dict[str, Fact] = {}
         for fact in told:
             statement = _tidy(fact.statement)
-            if is_placeholder(statement) or self._restates_a_pin(folded(statement)):
+            if is_placeholder(statement) or self._restates_a_pin(folded(statement)) or self._distorts_a_pin(folded(statement)):
                 continue
             found = judged(fact.model_copy(update={"statement": statement}), self.sources, self.known)
             if not self._may_tell(statement, found):

@@ -72,7 +72,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
         return (
             yield from _left_alone(situation, before, record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it.")
         )
-    material = material_of(situation, repaired, choice.at, elided, count)
+    material = material_of(situation, repaired, choice.at, elided, plan, count)
     if not is_full and not can_gain(material, bounds, situation, plan.settings, count):
         return (yield from _left_alone(situation, before, record, "What could leave the view is too little to gain anything by it."))
 
@@ -233,6 +233,7 @@ def _accepted(
             "dropped_keys": done.dropped_keys,
             "removed_sentences": record.removed_sentences + done.cleaned.removed_sentences,
             "downgraded_facts": done.cleaned.downgraded_facts,
+            "distorted_sentences": done.cleaned.distorted_sentences,
         }
     )
     yield Append(record)

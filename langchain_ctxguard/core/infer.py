@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.bounds import clipped, readable, text_tokens
-from langchain_ctxguard.core.effects import CountTokens
-from langchain_ctxguard.core.render import one_line
 from langchain_ctxguard.core.results import own_words
-from langchain_ctxguard.core.roles import is_foreign_summary, is_request, text_of
-from langchain_ctxguard.core.said import asks, is_permission, is_reported, is_temporary, rule_in
+from langchain_ctxguard.core.roles import is_foreign_summary, is_request
+from langchain_ctxguard.core.said import asks, is_permission, is_reported, is_temporary, may_lay_down, rule_in
 from langchain_ctxguard.core.subject import subject_of, superseding
 from langchain_ctxguard.core.voice import LONGEST, Span, own_voice, spoken_sentences
 from langchain_ctxguard.domain.inferred import InferredConstraint, InferredKind
 from langchain_ctxguard.domain.value import digest_of
 
-__all__ = ["LIMIT", "after_task", "infer", "merged", "render_inferred", "superseding"]
+__all__ = ["LIMIT", "after_task", "infer", "merged", "superseding"]
 
 LIMIT = 200
 """Rules kept for a thread, newest first: more is a manual, not a conversation."""
 
-_KEY_SHOWN = 48
-_NO_KEY = re.compile(r"[^\w.:@-]", re.ASCII)
 _OURS = re.compile(r"\s*<context_(?:note|summary|evidence|pinned|rules)\b")
 
 _ZH_DIGITS = {character: value for value, character in enumerate("一二三四五六七八九十", start=1)}
@@ -67,8 +62,10 @@ def infer(messages: Sequence[BaseMessage], keys: Sequence[str], *, start: int = 
     """
     found: list[InferredConstraint] = []
     for offset, (message, key) in enumerate(zip(messages, keys, strict=True)):
-        if is_request(message) and not is_foreign_summary(message) and not _OURS.match(text_of(message)):
-            found += _in_message(own_words(message), key, start + offset)
+        if is_request(message) and not is_foreign_summary(message):
+            words = own_words(message)
+            if (may_lay_down(words) or _AGREED.search(words)) and not _OURS.match(words):
+                found += _in_message(words, key, start + offset)
     return tuple(found)
 
 
@@ -249,36 +246,3 @@ def merged(
 def after_task(rules: Sequence[InferredConstraint]) -> tuple[InferredConstraint, ...]:
     """Return `rules` without those said for one task only: call it when a task is done."""
     return tuple(rule for rule in rules if not rule.expires_with_task or rule.status == "confirmed")
-
-
-def render_inferred(rules: Sequence[InferredConstraint], *, max_tokens: int, count: CountTokens, hidden: Collection[str] = ()) -> list[str]:
-    """Return one line per rule for the evidence zone, oldest first: the newest that fit, each whole, and a count of the others.
-
-    Confirmed rules are pinned and dropped ones forgotten: neither is repeated here.
-
-    Args:
-        rules: What is known.
-        max_tokens: What the lines may cost together.
-        count: Counts tokens.
-        hidden: Keys of messages the model sees anyway.
-    """
-    shown = [rule for rule in rules if rule.status == "inferred" and rule.source not in hidden]
-    lines: list[str] = []
-    room = max_tokens
-    for number, rule in enumerate(reversed(shown)):
-        line = render_rule(rule)
-        cost = text_tokens(count, f"- {line}\n")
-        note = f"{len(shown) - number - 1} earlier statements are not listed."
-        rest = text_tokens(count, f"- {note}\n") if number + 1 < len(shown) else 0
-        if cost + rest > room:
-            return [] if not lines else [f"{len(shown) - number} earlier statements are not listed.", *reversed(lines)]
-        room -= cost
-        lines.append(line)
-    return lines[::-1]
-
-
-def render_rule(rule: InferredConstraint) -> str:
-    """Return one rule as a quote with its source, on one line."""
-    source = clipped(_NO_KEY.sub("_", rule.source), _KEY_SHOWN)
-    how_long = " for the task at hand" if rule.expires_with_task else ""
-    return f'user said{how_long} (message {source}): "{one_line(readable(rule.text))}"'

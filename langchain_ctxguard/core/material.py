@@ -12,8 +12,12 @@ from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.compile import rendered
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.identity import is_synthetic, message_keys
-from langchain_ctxguard.core.render import render_evidence, render_summary
-from langchain_ctxguard.core.roles import last_request, text_of
+from langchain_ctxguard.core.infer import infer, merged
+from langchain_ctxguard.core.provenance import folded
+from langchain_ctxguard.core.render import open_inferred, render_evidence, render_summary
+from langchain_ctxguard.core.results import own_words
+from langchain_ctxguard.core.roles import is_request, last_request, text_of
+from langchain_ctxguard.core.said import may_lay_down
 from langchain_ctxguard.core.select import Choice, Claims, choose, shares
 from langchain_ctxguard.core.situation import Plan, Situation
 from langchain_ctxguard.core.units import Repaired, given_call_id
@@ -25,6 +29,9 @@ _SUMMARY_WINDOW_SHARE = 0.02
 _SUMMARY_CONTEXT_SHARE = 0.25
 _SUMMARY_LEAST = 300
 _RESULT_LEAST = 40
+_ASKED_LEAST = 200
+"""Tokens for what people asked for along the way, where a share of the context would be less."""
+
 _FLOOR_SLACK = 48
 
 
@@ -60,13 +67,24 @@ def bounds_of(situation: Situation, plan: Plan, repaired: Repaired, count: Count
     settings = plan.settings
     has_tools = any(unit.kind == "tools" for unit in repaired.units)
     summary = min(_most(plan), max(_SUMMARY_LEAST, int(_SUMMARY_CONTEXT_SHARE * context)))
-    evidence = int(settings.evidence_share * min(plan.window, context)) if has_tools or situation.head.body is not None else 0
+    has_record = has_tools or situation.head.body is not None
+    evidence = int(settings.evidence_share * min(plan.window, context)) if has_record else 0
+    if plan.inferred != "off" and _may_be_told(situation, repaired):
+        evidence = max(evidence, _ASKED_LEAST)
     floor = text_tokens(count, render_summary(StructuredSummary(original_goal="x"), version=1)) + _FLOOR_SLACK
-    if evidence:
+    if has_record:
         floor += text_tokens(count, render_evidence(Evidence(omitted_actions=1)))
     if plan.goal is not None:
         summary = min(summary, max(floor, plan.goal // 4))
     return Bounds(summary=max(summary, floor), evidence=evidence, floor=floor)
+
+
+def _may_be_told(situation: Situation, repaired: Repaired) -> bool:
+    """Say whether there may be rules said in conversation to quote: a cheap look, not the search."""
+    body = situation.head.body
+    if body is not None and body.evidence.inferred:
+        return True
+    return any(is_request(message) and may_lay_down(own_words(message)) for message in repaired.messages)
 
 
 def widened(bounds: Bounds, choice: Choice, plan: Plan) -> Bounds:
@@ -150,7 +168,7 @@ def results_by_id(messages: Sequence[BaseMessage]) -> dict[str, BaseMessage]:
     return results
 
 
-def material_of(situation: Situation, repaired: Repaired, at: int, elided: dict[str, int], count: CountTokens) -> Material:
+def material_of(situation: Situation, repaired: Repaired, at: int, elided: dict[str, int], plan: Plan, count: CountTokens) -> Material:
     """Return what a cut before `repaired.messages[at]` evicts. A carried request that a newer one supersedes leaves with it."""
     messages = repaired.messages
     keys = message_keys(messages, start=situation.start)
@@ -177,9 +195,21 @@ def material_of(situation: Situation, repaired: Repaired, at: int, elided: dict[
         tokens=count(evicted) - leaving if evicted else 0,
         request=request,
         request_key=request_key,
-        evidence=evidence_of.collect(messages, units, previous),
+        evidence=_with_inferred(evidence_of.collect(messages, units, previous), messages, keys, at, situation, plan),
         elided=elided,
     )
+
+
+def _with_inferred(evidence: Evidence, messages: Sequence[BaseMessage], keys: Sequence[str], at: int, situation: Situation, plan: Plan) -> Evidence:
+    """Return `evidence` with the rules said in what leaves; one said in what stays ends an older one on its subject."""
+    if plan.inferred == "off":
+        return evidence.model_copy(update={"inferred_shown": 0})
+    pinned = {folded(rule.text) for rule in situation.rules}
+    found = infer(messages[:at], keys[:at], start=situation.start)
+    kept = infer(messages[at:], keys[at:], start=situation.start + at)
+    carried = tuple(rule for rule in merged(evidence.inferred, found, kept=kept) if folded(rule.text) not in pinned)
+    shown = len(open_inferred(carried)) if plan.inferred == "pin" else 0
+    return evidence.model_copy(update={"inferred": carried, "inferred_shown": shown})
 
 
 def can_gain(material: Material, bounds: Bounds, situation: Situation, settings: CompactionSettings, count: CountTokens) -> bool:

@@ -368,6 +368,12 @@ def rule_in(sentence: str) -> Said | None:
     return _english(words) if _HINT.search(words) else None
 
 
+def may_lay_down(text: str) -> bool:
+    """Say whether `text` holds any of the words a rule is told by: a cheap look that spares most messages a close reading."""
+    words = plain(text)
+    return _HAN.search(words) is not None or _HINT.search(words) is not None
+
+
 def is_permission(sentence: str) -> bool:
     """Say whether a sentence allows something and forbids nothing, or lifts a rule: it is never a rule itself."""
     words = plain(sentence)

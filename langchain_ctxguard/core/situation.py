@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import is_
+from typing import Literal
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
@@ -88,6 +89,9 @@ class Plan:
 
     min_kept: float = 0.0
     must_keep: tuple[str, ...] = ()
+    inferred: Literal["pin", "ask", "off"] = "pin"
+    """Rules said in conversation: quoted at once, only kept for a person to decide, or not looked for."""
+
     tool_tokens: int = 0
     nonce: str = ""
     """Random in an agent: no client can then know the id of the summary."""

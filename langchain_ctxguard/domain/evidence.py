@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.value import Value
 
 
@@ -36,8 +37,13 @@ class Evidence(Value):
     artifacts: tuple[Artifact, ...] = ()
     omitted_actions: int = 0
     omitted_artifacts: int = 0
+    inferred: tuple[InferredConstraint, ...] = ()
+    """Rules people said in messages that left, oldest first: quoted, never in force before a person confirms them."""
+
+    inferred_shown: int = 0
+    """How many of the newest of them are shown; the others wait, or are not to be shown."""
 
     @property
     def is_empty(self) -> bool:
         """Say whether there is nothing to show."""
-        return not (self.actions or self.artifacts or self.omitted_actions)
+        return not (self.actions or self.artifacts or self.omitted_actions or self.inferred_shown)

@@ -92,6 +92,9 @@ class CompactionRecord(Value):
     dropped_keys: int = 0
     removed_sentences: int = 0
     downgraded_facts: int = 0
+    distorted_sentences: int = 0
+    """Sentences of the draft that weakened, contradicted or changed a rule in force; they were removed."""
+
     elided_results: int = 0
     faults: tuple[Fault, ...] = ()
 
@@ -109,6 +112,7 @@ class ContextEvent(Value):
         "context_rebuilt",
         "full_evidence",
         "inferred_found",
+        "inferred_dropped",
         "inferred_off",
     ]
     detail: str

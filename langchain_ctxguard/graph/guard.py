@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, assert_never
@@ -16,8 +16,9 @@ from langgraph.types import Command, TracePolicy
 
 from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.domain.config import ContextSize, GuardConfig, Trigger
-from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.constraint import Authority, Constraint
 from langchain_ctxguard.domain.extensions import Extensions
+from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.unset import UNSET, Unset
@@ -143,6 +144,54 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             tools: The agent's tools, for rules whose scope is one of them.
         """
         return self.turns.rules(thread=thread, tools=tools)
+
+    def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
+        """Return the rules people said in a thread that nobody decided on yet, oldest first, as far as their messages left the view.
+
+        Args:
+            state: The values of the thread's state.
+        """
+        return self.turns.inferred(state)
+
+    def settle_inferred(
+        self,
+        state: Any,
+        *,
+        confirm: Collection[str] = (),
+        drop: Collection[str] = (),
+        by: str,
+        reason: str,
+        authority: Authority | str = Authority.USER,
+        thread: str | None = None,
+    ) -> dict[str, Any]:
+        """Confirm or drop inferred rules in a person's name; return the update of the thread's state.
+
+            graph.update_state(config, guard.settle_inferred(state, confirm=["said-1a2b"], by="ann", reason="yes, always"))
+
+        A confirmed rule is declared in the registry and pinned from the next call on; a dropped one is forgotten. Neither is quoted any more.
+
+        Args:
+            state: The values of the thread's state.
+            confirm: `inferred_id`s of rules that shall hold.
+            drop: `inferred_id`s of rules that shall not.
+            by: Who decides.
+            reason: Why.
+            authority: Whose rule a confirmed one becomes.
+            thread: Let it hold in this thread only.
+
+        Raises:
+            ConfigurationError: an id that is not open; nothing was changed.
+            StoreError: the registry refuses the rule.
+        """
+        return self.turns.settle_inferred(state, confirm=confirm, drop=drop, by=by, reason=reason, authority=authority, thread=thread)
+
+    def disable_inferred(self, state: Any, *, reason: str) -> dict[str, Any]:
+        """Escape hatch: look for no more rules in conversations, in this process; return the update that forgets those of a thread.
+
+        Raises:
+            ConfigurationError: no reason was given.
+        """
+        return self.turns.disable_inferred(state, reason=reason)
 
     def pre_model_hook(self, *, model: Any = None, system: SystemMessage | str | None = None, tools: Sequence[Any] = ()) -> Any:
         """Return the hook for `create_react_agent(pre_model_hook=guard.pre_model_hook(...), state_schema=ReactState)`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import SystemMessage
 
@@ -27,6 +27,14 @@ class Hatches:
         self._whole: Bounded[int] = Bounded(_THREADS)
         self._rebuilt: Bounded[bool] = Bounded(_THREADS)
         self._lock = threading.Lock()
+
+    def note(self, kind: Literal["inferred_off"], reason: str) -> None:
+        """Put the opening of a hatch that lies elsewhere on record.
+
+        Raises:
+            ConfigurationError: no reason was given.
+        """
+        self._record(ContextEvent(kind=kind, detail=_given(reason)))
 
     def invalidate_prefix(self, *, reason: str) -> None:
         """Make every later call send another prefix, so that no provider answers from what it cached before.

@@ -6,14 +6,18 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal
 
 from langgraph.types import interrupt
 
 from langchain_ctxguard.core.enforcement import check_enforcement, standing_of
 from langchain_ctxguard.core.render import rules_fingerprint
-from langchain_ctxguard.core.resolve import Conflict, Contradicts, Resolved, check_conflicts, resolve
+from langchain_ctxguard.core.resolve import Conflict, Resolved, check_conflicts, resolve
+from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.domain.constraint import Authority, Constraint, Place
+from langchain_ctxguard.domain.retention import Retention
+from langchain_ctxguard.domain.value import digest_of
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import ConstraintConflictError
 from langchain_ctxguard.graph.bounded import Bounded
@@ -56,7 +60,6 @@ class RulesInForce:
         *,
         clock: Callable[[], datetime],
         refresh: Literal["call"] | float = "call",
-        contradicts: Contradicts | None = None,
         validators: Collection[str] = (),
     ) -> None:
         """Bind the sources and refuse what can be refused at once.
@@ -67,7 +70,6 @@ class RulesInForce:
             clock: Says what time it is.
             refresh: How often the registry is asked whether it moved: at every call, or every so many seconds. A relaxation: a security update
                 waits that long.
-            contradicts: Says whether two texts cannot both be obeyed.
             validators: Names of the registered validators.
 
         Raises:
@@ -78,7 +80,6 @@ class RulesInForce:
         self._registry = registry
         self._clock = clock
         self._refresh = refresh
-        self._contradicts = contradicts
         self._validators = validators
         self._kept: Bounded[_Kept] = Bounded(_PLACES)
         resolved, _ = self._resolved(Place())
@@ -116,14 +117,29 @@ class RulesInForce:
 
     def _resolved(self, place: Place) -> tuple[Resolved, Heads]:
         record = self._registry.on_record(place)
+        rules = (*self._own, *record.constraints)
+        pairs = _contradictions(tuple(sorted({rule.text for rule in rules if rule.authority is not Authority.INFERRED})))
         resolved = resolve(
-            (*self._own, *record.constraints),
+            rules,
             place=place,
             now=self._clock(),
             exemptions=record.exemptions,
-            contradicts=self._contradicts,
+            contradicts=lambda first, second: (first, second) in pairs,
         )
         return resolved, record.heads
+
+
+@lru_cache(maxsize=64)
+def _contradictions(texts: tuple[str, ...]) -> frozenset[tuple[str, str]]:
+    """Return the pairs of rules of which the second says the opposite of the first. Told by the retention classifier, which keeps silent in doubt."""
+    by_id = {digest_of(text)[:16]: text for text in texts}
+    rules = [{"constraint_id": name, "text": text} for name, text in by_id.items()]
+    return frozenset(
+        (by_id[name], text)
+        for text in texts
+        for _, name, retention in offending_sentences(rules, text)
+        if retention is Retention.CONTRADICTED and by_id[name] != text
+    )
 
 
 def settled_by_person(rules: Rules, record: Callable[[ContextEvent], None]) -> Rules:

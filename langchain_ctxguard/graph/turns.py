@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,16 +26,18 @@ from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.remind import with_reminder
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
+from langchain_ctxguard.core.settle import as_constraint, inferred_in, settled
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
-from langchain_ctxguard.domain.constraint import Constraint, Enforcement, Place
+from langchain_ctxguard.domain.constraint import Authority, Constraint, Enforcement, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.extensions import Extensions
+from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import ContextEvent, Outcome
 from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
-from langchain_ctxguard.errors import ContextBudgetError
+from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
 from langchain_ctxguard.graph.pin_zone import PinZone
@@ -140,6 +142,7 @@ class Turns:
             validators=extensions.validators,
         )
         self._remind = given.remind
+        self._inferred = given.inferred
         self._pins = PinZone(files, pins, self._count)
         self._tools = StableTools()
         self._watch = PrefixWatch(prices, count=self._count) if hooks else None
@@ -187,6 +190,49 @@ class Turns:
         rules = self._rules_at((thread, ""), tools).pinned
         call = Call(as_messages(messages), raw, system=leading, rules=rules)
         return self._reader.situation(call, rules).situation.view().all
+
+    def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
+        """Return the rules said in a thread that nobody decided on yet, oldest first; see `ContextGuard.inferred`."""
+        return inferred_in(self._head_of(state))
+
+    def settle_inferred(
+        self,
+        state: Any,
+        *,
+        confirm: Collection[str] = (),
+        drop: Collection[str] = (),
+        by: str,
+        reason: str,
+        authority: Authority | str = Authority.USER,
+        thread: str | None = None,
+    ) -> dict[str, Any]:
+        """Put a person's word on inferred rules on record; see `ContextGuard.settle_inferred`."""
+        head = self._head_of(state)
+        waiting = {rule.inferred_id: rule for rule in inferred_in(head)}
+        unknown = [name for name in (*confirm, *drop) if name not in waiting]
+        if unknown:
+            msg = f"No open inferred rule is called {', '.join(map(repr, unknown))}. Nothing was changed; `guard.inferred(state)` lists those there are."
+            raise ConfigurationError(msg)
+        writer = self._registry.writer(authority, by=by)
+        scope = Scope() if thread is None else Scope(kind="thread", value=thread)
+        for name in confirm:
+            writer.confirm(as_constraint(waiting[name], scope=scope), reason)
+        if drop:
+            self._engine.record(ContextEvent(kind="inferred_dropped", detail=f"{by} dropped {len(drop)} inferred rules: {reason}"))
+        rules = self._rules_at((thread, ""), ()).pinned
+        return {CHANNEL: settled(head, confirmed=confirm, dropped=drop, rules=rules).to_dict()}
+
+    def disable_inferred(self, state: Any, *, reason: str) -> dict[str, Any]:
+        """Look for no more rules in conversations and forget a thread's; see `ContextGuard.disable_inferred`."""
+        self._hatches.note("inferred_off", reason)
+        self._inferred = "off"
+        head = self._head_of(state)
+        every = [rule.inferred_id for rule in inferred_in(head)]
+        return {CHANNEL: settled(head, dropped=every, rules=self._rules_at((None, ""), ()).pinned).to_dict()}
+
+    def _head_of(self, state: Any) -> ContextHead:
+        found = self._reader.head(of_state(state)[1])
+        return found if isinstance(found, ContextHead) else ContextHead(version=0)
 
     @property
     def engine(self) -> Engine:
@@ -441,6 +487,7 @@ class Turns:
             goal=attempt.pace.goal,
             limit=attempt.limit,
             min_kept=self._min_kept(attempt),
+            inferred=self._inferred,
             tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,
             nonce=uuid.uuid4().hex,
             strategy=(summarizer or self._engine.summarizer).name,
@@ -456,6 +503,15 @@ class Turns:
             return self._settings.min_kept
         return 0.0 if "messages" in attempt.why.split("+") else MIN_KEPT
 
+    def _note_inferred(self, before: ContextHead, after: ContextHead) -> None:
+        """Put new inferred rules on record, by number: their words are the conversation's."""
+        known = {rule.inferred_id for rule in inferred_in(before)}
+        new = [rule for rule in inferred_in(after) if rule.inferred_id not in known]
+        if new and self._inferred != "off":
+            waits = "quoted as evidence" if self._inferred == "pin" else "kept for a person to confirm"
+            detail = f"{len(new)} rules said in the conversation were found and are {waits}."
+            self._engine.record(ContextEvent(kind="inferred_found", detail=detail, version=after.version))
+
     def _settled(self, attempt: Attempt, reading: Reading, result: Compacted, *, model: Any, run: str | None, is_repeat: bool) -> ContextHead | None:
         """Take notice of an attempt; return the head to store, `None` where it stays."""
         if result.record.outcome is Outcome.SKIPPED:
@@ -465,6 +521,7 @@ class Turns:
             self._memory.keep_waiting(attempt.call, reading.head, attempt.why, result)
             if result.is_new:
                 self._memory.count_run(run, attempt.call)
+                self._note_inferred(reading.head, result.head)
         if not result.is_new:
             return result.head
         # What must stay may hold the trigger by itself, above all where a provider counts more than we do: rest until the view has grown.

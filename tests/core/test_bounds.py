@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.bounds import bounded_evidence, bounded_summary, clipped, text_tokens
+from langchain_ctxguard.core.bounds import bounded_evidence, bounded_summary, text_tokens
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.render import render_evidence, render_summary
+from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence
 from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary, Trust
 from tests.support.builders import count_characters

@@ -8,10 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from langchain_ctxguard.core.bounds import bounded_evidence
 from langchain_ctxguard.core.identity import message_keys
-from langchain_ctxguard.core.infer import infer, merged, render_inferred, superseding
+from langchain_ctxguard.core.infer import infer, merged, superseding
+from langchain_ctxguard.core.render import render_evidence, render_inferred_rule
 from langchain_ctxguard.core.results import own_words
 from langchain_ctxguard.core.voice import own_voice
+from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from tests.support.builders import count_characters
 
@@ -130,10 +133,11 @@ def test_two_compactions_carry_what_one_carries(messages: list[BaseMessage], cut
 @given(messages=messages_lists, max_tokens=st.integers(min_value=0, max_value=400))
 def test_lines_fit_their_tokens_and_stay_lines(messages: list[BaseMessage], max_tokens: int) -> None:
     """Nothing said breaks out of its line or closes a tag, and the lines cost no more than allowed."""
-    lines = render_inferred(inferred(messages), max_tokens=max_tokens, count=count_characters)
+    lines = [render_inferred_rule(rule) for rule in inferred(messages)]
     assert not any("\n" in line or "<context" in line.lower() or "</context" in line.lower() for line in lines)
-    cost = sum(count_characters([HumanMessage(f"- {line}\n")]) for line in lines)
-    assert cost <= max_tokens
+    rules = inferred(messages)
+    evidence = bounded_evidence(Evidence(inferred=rules, inferred_shown=len(rules)), max_tokens=max_tokens, count=count_characters)
+    assert evidence.is_empty or count_characters([HumanMessage(render_evidence(evidence))]) <= max_tokens
     "\n".join(lines).encode("utf-8")
 
 

@@ -27,7 +27,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
 from langchain_ctxguard.backends.tokens import MessageTokenCounter
-from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Outcome
+from langchain_ctxguard.domain.version import CompactionRecord, Outcome
+from langchain_ctxguard.ports import Fact
 from langchain_ctxguard.graph.guard import ContextGuard
 from langchain_ctxguard.ports import TokenCounter
 from langchain_ctxguard.testing.obedient import ObedientModel
@@ -208,6 +209,6 @@ class _Commits:
         del name, facts
         return nullcontext()
 
-    def record(self, fact: CompactionRecord | ContextEvent) -> None:
+    def record(self, fact: Fact) -> None:
         if isinstance(fact, CompactionRecord) and fact.outcome not in {Outcome.REJECTED, Outcome.SKIPPED}:
             self.made += 1
