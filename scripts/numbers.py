@@ -1,9 +1,12 @@
-"""Write the measured numbers into the docs, or check that the docs show them.
+"""Write the measured numbers into the docs, and what the code prints, or check that the docs show them.
 
     <!-- numbers:overhead -->             a table of the rows in benchmarks/results/overhead.json, and how they were measured
     <!-- /numbers -->
 
     <!-- numbers:overhead:rows.0.p50_us -->36<!-- /numbers -->        one value, in a sentence
+
+    <!-- printed:lifecycle -->           a table that the code prints
+    <!-- /printed -->
 
 A result file holds `measured` (what), `against` (what), `versions` (a mapping) and `rows` (flat mappings with the same keys).
 """
@@ -19,9 +22,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-MARKED = re.compile(r"(?<!`)(<!-- numbers:([\w.:-]+) -->)(.*?)(<!-- /numbers -->)", re.DOTALL)
+MARKED = re.compile(r"(?<!`)(<!-- (numbers|printed):([\w.:-]+) -->)(.*?)(<!-- /\2 -->)", re.DOTALL)
 
-OPENED = re.compile(r"(?<!`)<!-- numbers:")
+OPENED = re.compile(r"(?<!`)<!-- (?:numbers|printed):")
 """A marker between backticks is spoken about, not filled."""
 
 
@@ -81,19 +84,31 @@ def measured(marker: str) -> str:
     return shown(value)
 
 
+def printed(name: str) -> str:
+    """Return the table of that name, as the code prints it."""
+    if name != "lifecycle":
+        msg = f"the code prints nothing called {name!r}; it prints 'lifecycle'."
+        raise NumbersError(msg)
+    # Run as a script, this file's folder comes first on the path, where it would be taken for Python's own `numbers`.
+    sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
+    from langchain_ctxguard.domain.lifecycle import lifecycle_table
+
+    return f"\n{lifecycle_table()}\n"
+
+
 def filled(text: str, *, page: str) -> str:
-    """Return `text` with every marked place showing what was measured.
+    """Return `text` with every marked place showing what was measured or is printed.
 
     Raises:
         NumbersError: naming `page` and the line of a marker that no result answers, or that is never closed.
     """
     if len(OPENED.findall(text)) != len(MARKED.findall(text)):
-        msg = f"{page}: a `numbers` marker is not closed by `<!-- /numbers -->`, or its name has other characters than letters, digits and .:-_"
+        msg = f"{page}: a marker is not closed by its `<!-- /numbers -->` or `<!-- /printed -->`, or its name has more than letters, digits and .:-_"
         raise NumbersError(msg)
 
     def fill(place: re.Match[str]) -> str:
         try:
-            return place[1] + measured(place[2]) + place[4]
+            return place[1] + (measured if place[2] == "numbers" else printed)(place[3]) + place[5]
         except NumbersError as error:
             line = text.count("\n", 0, place.start()) + 1
             msg = f"{page}:{line}: {error}"
@@ -104,7 +119,7 @@ def filled(text: str, *, page: str) -> str:
 
 def main() -> int:
     """Fill the pages, or with `--check` report those that show something else."""
-    parser = argparse.ArgumentParser(description="Write the measured numbers into the docs.")
+    parser = argparse.ArgumentParser(description="Write the measured numbers, and what the code prints, into the docs.")
     parser.add_argument("--check", action="store_true", help="change nothing; fail if a page shows something else")
     is_check = parser.parse_args().check
     stale = []
@@ -120,7 +135,7 @@ def main() -> int:
             if not is_check:
                 path.write_text(after, encoding="utf-8")
     if is_check and stale:
-        print(f"Other numbers than the measured ones in {', '.join(stale)}; run `python scripts/numbers.py`.", file=sys.stderr)
+        print(f"Other numbers or tables than the code's in {', '.join(stale)}; run `python scripts/numbers.py`.", file=sys.stderr)
         return 1
     print(f"Numbers written: {', '.join(stale)}." if stale else "All numbers in the docs are the measured ones.")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 import typer
@@ -12,7 +13,12 @@ import typer
 from langchain_ctxguard import Constraint, GuardConfig
 from langchain_ctxguard.cli import build_app
 from langchain_ctxguard.domain.config import CompactionSettings
+from langchain_ctxguard.domain.constraint import Enforcement, Scope
+from langchain_ctxguard.domain.prefix import DriftReason, PrefixReport
+from langchain_ctxguard.domain.retention import Retention, Where
+from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.domain.version import Outcome
+from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -37,10 +43,56 @@ def test_every_setting_is_listed_with_its_default() -> None:
     assert list(expected.items()) == list(listed.items())
 
 
+def written(default: Any) -> str:
+    """Return a default as a config file writes it; of a mapping what is said."""
+    if isinstance(default, Value):
+        said = {
+            name: value for name, value in default.model_dump(mode="json", exclude_defaults=isinstance(default, CompactionSettings)).items() if value
+        }
+        return f"{{{', '.join(f'{name}: {value}' for name, value in said.items())}}}"
+    return {None: "null", (): "[]"}.get(default, str(default))
+
+
+def test_every_key_of_the_config_is_listed_with_its_default() -> None:
+    """The table of keys has a row for each, in the order of the code."""
+    text = (DOCS / "configuration.md").read_text(encoding="utf-8").split("\n## constraints\n")[0]
+    expected = {name: written(field.default) for name, field in GuardConfig.model_fields.items()}
+    assert list(expected.items()) == list(rows(text).items())
+
+
 def test_every_rule_key_is_listed_with_its_default() -> None:
-    """The table of rule keys has a row for each field of a constraint."""
-    expected = {name: "" if field.is_required() else str(field.default) for name, field in Constraint.model_fields.items()}
-    assert sorted(expected.items()) == sorted(rows(section("configuration.md", "constraints")).items())
+    """The table of rule keys has a row for each field of a constraint, in the order of the code."""
+    expected = {name: "" if field.is_required() else written(field.default) for name, field in Constraint.model_fields.items()}
+    assert list(expected.items()) == list(rows(section("configuration.md", "constraints")).items())
+
+
+def test_every_word_of_a_closed_set_is_explained() -> None:
+    """What became of a rule, where it stands, and why a prefix moved: each table has a row for each word, in the order of the code."""
+    assert list(Retention) == list(rows(section("retention.md", "Six words")))
+    assert list(get_args(Where)) == list(rows(section("retention.md", "A list of messages")))
+    fields, reasons = (rows(table) for table in section("prefix.md", "A report for each call").split("| `drift_reason` | what changed |"))
+    assert list(DriftReason) == list(reasons)
+    named = [
+        name
+        for row in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", "\n".join(f"| `{row}` |" for row in fields), re.MULTILINE)
+        for name in re.findall(r"\w+", row)
+    ]
+    assert list(PrefixReport.model_fields) == named
+
+
+def test_every_enforcement_and_scope_is_explained() -> None:
+    """The tables of kinds and scopes name all there are, and no other."""
+    kinds = [word for row in rows(section("constraints.md", "What makes a rule hold")) for word in re.findall(r"[a-z_]+", row)]
+    assert set(Enforcement) == set(kinds) & set(Enforcement)
+    scopes = set(rows(section("constraints.md", "Which rules hold")))
+    assert set(get_args(Scope.model_fields["kind"].annotation)) == scopes
+
+
+def test_every_writer_method_is_listed() -> None:
+    """The table of changes has a row for each way a writer changes rules."""
+    text = section("constraints.md", "Who may change them")
+    named = re.findall(r"^\| [^|]+ \| `(\w+)\(", text, re.MULTILINE)
+    assert [name for name in vars(ConstraintWriter) if not name.startswith("_")] == named
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/compaction.md"])

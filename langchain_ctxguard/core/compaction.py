@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from langchain_ctxguard.core.candidate import Bench, Candidate
 from langchain_ctxguard.core.clean import Cleaned, refusal
@@ -46,7 +47,6 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
         raise _rules_missing(situation.missing_before, "the view given back")
     before = situation.view()
     tokens_before = count(before.all) + plan.tool_tokens
-    repaired = situation.repaired
     record = CompactionRecord(
         outcome=Outcome.SKIPPED,
         reason="",
@@ -58,68 +58,80 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
         kept_messages=len(before.messages),
         rules_in_force=len(situation.rules),
         rules_missing_before=situation.missing_before,
-        faults=repaired.faults,
+        faults=situation.repaired.faults,
     )
-    is_full = plan.limit is not None and tokens_before > plan.limit
-    if not is_full and tokens_before < (situation.head.cool_down or 0):
-        reason = f"The last attempt was rejected; the next one waits until the view holds {situation.head.cool_down} tokens."
-        return (yield from _left_alone(situation, before, record, reason))
-    bounds = bounds_of(situation, plan, repaired, count, tokens_before=tokens_before)
-    choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
-    if plan.limit is not None and not choice.fits and (is_full or plan.goal == plan.limit):
-        return (yield from _refused(record, _does_not_fit(choice.needed, plan.limit, len(situation.rules))))
-    if choice.at == 0 and not elided:
-        return (
-            yield from _left_alone(situation, before, record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it.")
-        )
-    material = material_of(situation, repaired, choice.at, elided, plan, count)
-    if not is_full and not can_gain(material, bounds, situation, plan.settings, count):
-        return (yield from _left_alone(situation, before, record, "What could leave the view is too little to gain anything by it."))
-
-    bounds = widened(bounds, choice, plan)
-    bench = Bench(situation, plan, material, bounds, count)
-    asked = yield from _asked(bench)
+    found = yield from _bench(situation, plan, count, record, tokens_before=tokens_before)
+    if isinstance(found, CompactionRecord):
+        return Compacted(situation.head, before, found)
+    asked = yield from _asked(found)
     record = record.model_copy(
         update={
             "attempts": asked.attempts,
             "failures": tuple(asked.failures),
-            "evicted_messages": len(material.evicted),
-            "evicted_tokens": material.tokens,
-            "elided_results": len(elided),
+            "evicted_messages": len(found.material.evicted),
+            "evicted_tokens": found.material.tokens,
+            "elided_results": len(found.material.elided),
             "removed_sentences": asked.removed,
         }
     )
-    if asked.cleaned is None:
-        refused = f"No usable summary ({', '.join(asked.failures)}); the previous context stays in force."
-    else:
+    return (yield from _judged(found, asked, before, record))
+
+
+def _bench(
+    situation: Situation, plan: Plan, count: CountTokens, record: CompactionRecord, *, tokens_before: int
+) -> Generator[Effect, Answer, Bench | CompactionRecord]:
+    """Return what a candidate is to be made of, or the record of an attempt that ends before a summarizer is asked."""
+    repaired = situation.repaired
+    is_full = plan.limit is not None and tokens_before > plan.limit
+    if not is_full and tokens_before < (situation.head.cool_down or 0):
+        reason = f"The last attempt was rejected; the next one waits until the view holds {situation.head.cool_down} tokens."
+        return (yield from _left_alone(record, reason))
+    bounds = bounds_of(situation, plan, repaired, count, tokens_before=tokens_before)
+    choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
+    if plan.limit is not None and not choice.fits and (is_full or plan.goal == plan.limit):
+        yield from _refused(record, _does_not_fit(choice.needed, plan.limit, len(situation.rules)))
+    if choice.at == 0 and not elided:
+        return (yield from _left_alone(record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it."))
+    material = material_of(situation, plan, choice.at, elided, count)
+    if not is_full and not can_gain(material, bounds, situation, plan.settings, count):
+        return (yield from _left_alone(record, "What could leave the view is too little to gain anything by it."))
+    return Bench(situation, plan, material, widened(bounds, choice, plan), count)
+
+
+def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRecord) -> Generator[Effect, Answer, Compacted]:
+    """Accept what the summarizers told, or find out what else can be done."""
+    plan, tokens_before = bench.plan, record.tokens_before
+    is_full = plan.limit is not None and tokens_before > plan.limit
+    refused: str | None = f"No usable summary ({', '.join(asked.failures)}); the previous context stays in force."
+    if asked.cleaned is not None:
         done = bench.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
-        verdict = bench.verdict(done, tokens_before=tokens_before, is_full=is_full)
-        if verdict is None:
+        refused = bench.verdict(done, tokens_before=tokens_before, is_full=is_full)
+        if refused is None:
             return (yield from _accepted(bench, done, asked.outcome, asked.strategy, record))
-        refused = verdict
     if is_full and plan.limit is not None:
         if plan.settings.on_full == "compact":
-            narrow = replace(bench, bounds=replace(bounds, summary=bounds.floor, evidence=bounds.floor))
+            floor = bench.bounds.floor
+            narrow = replace(bench, bounds=replace(bench.bounds, summary=floor, evidence=floor))
             done = narrow.candidate(narrow.cleaned(SummaryDraft(), asked.sources), asked.sources)
             if done.tokens <= plan.limit:
                 reason = f"{refused} The window is full, so the oldest messages left the view without a new summary."
                 return (yield from _accepted(narrow, done, Outcome.FELL_BACK, "drop_oldest", record, reason=reason))
-        return (yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, refused)))
+        yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, refused or ""))
     record = record.model_copy(update={"outcome": Outcome.REJECTED, "reason": refused})
     yield Append(record)
-    cooled = situation.head.model_copy(update={"cool_down": int(tokens_before * COOL_DOWN)})
+    cooled = bench.situation.head.model_copy(update={"cool_down": int(tokens_before * COOL_DOWN)})
     return Compacted(cooled, before, record)
 
 
-def _refused(record: CompactionRecord, error: ContextBudgetError) -> Generator[Effect, Answer, Compacted]:
+def _refused(record: CompactionRecord, error: ContextBudgetError) -> Generator[Effect, Answer, NoReturn]:
     yield Append(record.model_copy(update={"outcome": Outcome.REJECTED, "reason": str(error)}))
     raise error
 
 
-def _left_alone(situation: Situation, view: Compiled, record: CompactionRecord, reason: str) -> Generator[Effect, Answer, Compacted]:
+def _left_alone(record: CompactionRecord, reason: str) -> Generator[Effect, Answer, CompactionRecord]:
     record = record.model_copy(update={"reason": reason})
     yield Append(record)
-    return Compacted(situation.head, view, record)
+    return record
 
 
 @dataclass(slots=True)

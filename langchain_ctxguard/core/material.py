@@ -168,8 +168,9 @@ def results_by_id(messages: Sequence[BaseMessage]) -> dict[str, BaseMessage]:
     return results
 
 
-def material_of(situation: Situation, repaired: Repaired, at: int, elided: dict[str, int], plan: Plan, count: CountTokens) -> Material:
+def material_of(situation: Situation, plan: Plan, at: int, elided: dict[str, int], count: CountTokens) -> Material:
     """Return what a cut before `repaired.messages[at]` evicts. A carried request that a newer one supersedes leaves with it."""
+    repaired = situation.repaired
     messages = repaired.messages
     keys = message_keys(messages, start=situation.start)
     body = situation.head.body
@@ -195,15 +196,16 @@ def material_of(situation: Situation, repaired: Repaired, at: int, elided: dict[
         tokens=count(evicted) - leaving if evicted else 0,
         request=request,
         request_key=request_key,
-        evidence=_with_inferred(evidence_of.collect(messages, units, previous), messages, keys, at, situation, plan),
+        evidence=_with_inferred(evidence_of.collect(messages, units, previous), keys, at, situation, plan),
         elided=elided,
     )
 
 
-def _with_inferred(evidence: Evidence, messages: Sequence[BaseMessage], keys: Sequence[str], at: int, situation: Situation, plan: Plan) -> Evidence:
+def _with_inferred(evidence: Evidence, keys: Sequence[str], at: int, situation: Situation, plan: Plan) -> Evidence:
     """Return `evidence` with the rules said in what leaves; one said in what stays ends an older one on its subject."""
     if plan.inferred == "off":
         return evidence.model_copy(update={"inferred_shown": 0})
+    messages = situation.repaired.messages
     pinned = {folded(rule.text) for rule in situation.rules}
     found = infer(messages[:at], keys[:at], start=situation.start)
     kept = infer(messages[at:], keys[at:], start=situation.start + at)

@@ -211,7 +211,8 @@ class Turns:
         waiting = {rule.inferred_id: rule for rule in inferred_in(head)}
         unknown = [name for name in (*confirm, *drop) if name not in waiting]
         if unknown:
-            msg = f"No open inferred rule is called {', '.join(map(repr, unknown))}. Nothing was changed; `guard.inferred(state)` lists those there are."
+            names = ", ".join(map(repr, unknown))
+            msg = f"No open inferred rule is called {names}. Nothing was changed; `guard.inferred(state)` lists those there are."
             raise ConfigurationError(msg)
         writer = self._registry.writer(authority, by=by)
         scope = Scope() if thread is None else Scope(kind="thread", value=thread)

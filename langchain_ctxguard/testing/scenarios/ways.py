@@ -28,9 +28,8 @@ from langgraph.runtime import Runtime
 
 from langchain_ctxguard.backends.tokens import MessageTokenCounter
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
-from langchain_ctxguard.ports import Fact
 from langchain_ctxguard.graph.guard import ContextGuard
-from langchain_ctxguard.ports import TokenCounter
+from langchain_ctxguard.ports import Fact, TokenCounter
 from langchain_ctxguard.testing.obedient import ObedientModel
 
 Way = Literal["naive summary", "SummarizationMiddleware", "ContextGuard"]
