@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.backends.chat_model import ChatModelSummarizer
     from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
     from langchain_ctxguard.compact import Compaction, acompact_messages, compact_messages
+    from langchain_ctxguard.core.retention import check_retention, classify_retention
     from langchain_ctxguard.domain.config import GuardConfig
     from langchain_ctxguard.domain.constraint import Constraint
     from langchain_ctxguard.domain.extensions import Extensions
@@ -39,6 +40,8 @@ _HOMES = {
     "PinConstraints": "graph.nodes",
     "StructuredSummary": "domain.summary",
     "acompact_messages": "compact",
+    "check_retention": "core.retention",
+    "classify_retention": "core.retention",
     "compact_messages": "compact",
 }
 
@@ -56,6 +59,8 @@ __all__ = [
     "PinConstraints",
     "StructuredSummary",
     "acompact_messages",
+    "check_retention",
+    "classify_retention",
     "compact_messages",
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_ctxguard.core.compaction import Compacted, Plan, Situation, compaction_flow
 from langchain_ctxguard.core.dialect import listed, read_messages, write_like
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect
+from langchain_ctxguard.core.resolve import check_conflicts, resolve
 from langchain_ctxguard.core.units import MOVED
 from langchain_ctxguard.core.view import Found, situation_in
 from langchain_ctxguard.domain.config import DEFAULT_WINDOW, CompactionSettings, ContextSize, GuardConfig, unique_constraints
-from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.constraint import Authority, Constraint, Place
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
@@ -91,6 +93,7 @@ def compact_messages(
     Raises:
         ConfigurationError: a setting or a message that cannot be used.
         ContextBudgetError: pins, current request and newest messages do not fit `budget`; names both numbers.
+        ConstraintConflictError: one rule has two texts.
         RetentionError: a view given back lost its rules and `on_violation` is "stop".
     """
     job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep)
@@ -148,6 +151,14 @@ def rules_of(config: GuardConfig, constraints: Sequence[Constraint | str]) -> tu
     return unique_constraints((*config.constraints, *more))
 
 
+def _in_force(config: GuardConfig, constraints: Sequence[Constraint | str]) -> tuple[Constraint, ...]:
+    """Return the rules that hold for a list without thread, tools or agent, now, strongest first."""
+    place = Place(workspace=config.workspace)
+    resolved = resolve(rules_of(config, constraints), place=place, now=datetime.now(UTC))
+    check_conflicts(resolved)
+    return tuple(rule for rule in resolved.in_force if rule.authority is not Authority.INFERRED)
+
+
 @dataclass(frozen=True)
 class _Job:
     """The arguments of one call, checked and bound."""
@@ -181,7 +192,7 @@ class _Job:
         wanted = _texts(must_keep)
         items = listed(items)
         messages = read_messages(items)
-        found = situation_in(messages, _head(previous), rules=rules_of(given, constraints), trust_system_messages=settings.trust_system_messages)
+        found = situation_in(messages, _head(previous), rules=_in_force(given, constraints), trust_system_messages=settings.trust_system_messages)
         who = summarizer_of(summarizer)
         engine = Engine(summarizer=who, timeout_s=settings.summarizer_timeout_s)
         window = budget or settings.window or DEFAULT_WINDOW

@@ -361,14 +361,15 @@ def test_the_counts_are_one_call_of_the_counter_on_the_whole_view() -> None:
 
 
 def test_rules_of_config_file_and_arguments_add_up(tmp_path: Path) -> None:
-    """In that order, repeats once."""
+    """Strongest first and then by id, whatever the order they are given in; repeats once."""
     file = tmp_path / "ctxguard.yaml"
     file.write_text("constraints: [Never delete an order., 只读。]\ncompaction: {keep: [turns, 1]}\n", encoding="utf-8")
     done = compact(tool_loop(20), config=file, constraints=[*RULES, Constraint(constraint_id="x", text="One more.")])
     text = str(done.messages[0].text)
 
     assert [1, 1, 1, 1] == [text.count(rule) for rule in ("Never delete an order.", "只读。", "绝不显示电话号码。", "One more.")]
-    assert text.index("Never delete") < text.index("只读。") < text.index("绝不显示")
+    shown = compact(tool_loop(20), config=file, constraints=[Constraint(constraint_id="x", text="One more."), *reversed(RULES)]).messages[0].text
+    assert text == shown
     assert compact(tool_loop(20), config=str(file)).head == compact(tool_loop(20), config=GuardConfig.from_file(file)).head
 
 

@@ -25,11 +25,11 @@ def compact(
         str,
         typer.Argument(
             metavar="FILE",
-            help="A LangGraph thread state, LangChain dump, OpenAI chat, tau-bench or SWE-agent file; `-` reads standard input.",
+            help="A conversation in any format docs/command-line.md lists, e.g. a LangGraph thread state or OpenAI chat; `-` reads standard input.",
         ),
     ],
     *,
-    config: Annotated[Path | None, typer.Option(help="A ctxguard.yaml; its `constraints` and `compaction` are used.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A ctxguard.yaml; its rules and its sections for compaction are used.")] = None,
     keep: Annotated[int | None, typer.Option(min=0, help="How many turns stay as they are.")] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="Tokens the result may have; a run that fits is left alone.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print messages, outcome, tokens and record as JSON.")] = False,

@@ -100,8 +100,7 @@ def _verifier(constraint: Constraint, validators: Collection[str]) -> Standing:
         case "flag":
             return Standing(kind="checked", sentence=f"checked, not enforced: {checked}, a failure is put on record")
         case "retry":
-            # Whoever is asked again may fail again.
-            return Standing(kind="checked", sentence=f"checked, not enforced: {checked}, on a failure the model is asked again")
+            return Standing(kind="enforced", sentence=f"enforced: {checked}, a failure is never passed on and the model is asked again")
         case "stop":
             return Standing(kind="enforced", sentence=f"enforced: {checked}, a failure stops the run")
         case _:

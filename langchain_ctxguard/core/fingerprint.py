@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from langchain_ctxguard.core.identity import SYNTHETIC
+from langchain_ctxguard.core.pins import PINNED
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.prefix import DriftReason
@@ -34,7 +35,7 @@ _BLOCK = "\x1e"
 _LOCAL = frozenset({SYNTHETIC, "lc_source"})
 """Marks on a message that are not sent."""
 
-_RENDERED = (EVIDENCE, SUMMARY)
+_RENDERED = (PINNED, EVIDENCE, SUMMARY)
 
 Part = Literal["model", "tools", "system", "messages"]
 
@@ -395,9 +396,10 @@ def _messages_reason(at: int, before: PrefixSnapshot, after: PrefixSnapshot) -> 
 
 def _rendered(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     """Return the evidence and summary that open `messages`."""
-    if not messages or messages[0].name not in _RENDERED:
-        return ()
-    return messages[: 2 if len(messages) > 1 and messages[1].name in _RENDERED else 1]
+    count = next(
+        (index for index, message in enumerate(messages[: len(_RENDERED)]) if message.name not in _RENDERED), min(len(messages), len(_RENDERED))
+    )
+    return messages[:count]
 
 
 def _model_text(provider: str, model: str) -> str:

@@ -34,6 +34,14 @@ _PLACEHOLDER = re.compile(
     r"summary unavailable|no content|empty|placeholder|无|暂无|没有|空|摘要)\W*$|\(none\)|^\s*(?:<[^<>]{1,40}>|\[[^\[\]]{1,40}\])\s*$",
     re.IGNORECASE,
 )
+_PERMISSION = re.compile(
+    r"\b(?:may|can|could|allowed|permitted|free to|welcome to|okay to|ok to|need not)\b|可以|允许|准许|可自行|有权", re.IGNORECASE
+)
+_DEMAND = re.compile(
+    r"\b(?:not(?! (?:need|have to))|never|cannot|must|shall|only|unless|without|no one|nobody|required|forbidden|prohibited|always)\b|n't\b|"
+    r"不|禁|勿|必须|务必|只|须|严|才",
+    re.IGNORECASE,
+)
 _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 _KANA = re.compile("[\u3040-\u30ff]")
 _HANGUL = re.compile("[\uac00-\ud7af]")
@@ -57,6 +65,15 @@ def claims_authority(text: str) -> bool:
 def gives_order(text: str) -> bool:
     """Say whether `text` tries to instruct its reader, lift a rule or speak as the system."""
     return _ORDER.search(_bare(text)) is not None
+
+
+def permits(text: str) -> bool:
+    """Say whether a rule merely allows something: it forbids nothing and asks for nothing.
+
+    >>> permits("Orders may be deleted."), permits("You may not delete orders.")
+    (True, False)
+    """
+    return _PERMISSION.search(text) is not None and _DEMAND.search(text) is None
 
 
 def is_placeholder(text: str) -> bool:

@@ -12,7 +12,7 @@ from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.compile import rendered
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.identity import is_synthetic, message_keys
-from langchain_ctxguard.core.infer import infer, merged
+from langchain_ctxguard.core.infer import after_task, infer, merged
 from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.render import open_inferred, render_evidence, render_summary
 from langchain_ctxguard.core.results import own_words
@@ -209,7 +209,9 @@ def _with_inferred(evidence: Evidence, keys: Sequence[str], at: int, situation: 
     pinned = {folded(rule.text) for rule in situation.rules}
     found = infer(messages[:at], keys[:at], start=situation.start)
     kept = infer(messages[at:], keys[at:], start=situation.start + at)
-    carried = tuple(rule for rule in merged(evidence.inferred, found, kept=kept) if folded(rule.text) not in pinned)
+    # A wish for the task at hand ends with it: when a person has asked for something else since.
+    known = evidence.inferred if last_request(messages) is None else after_task(evidence.inferred)
+    carried = tuple(rule for rule in merged(known, found, kept=kept) if folded(rule.text) not in pinned)
     shown = len(open_inferred(carried)) if plan.inferred == "pin" else 0
     return evidence.model_copy(update={"inferred": carried, "inferred_shown": shown})
 

@@ -87,6 +87,7 @@ def resolve(
     now: datetime,
     exemptions: Iterable[Exemption] = (),
     contradicts: Contradicts | None = None,
+    permits: Callable[[str], bool] | None = None,
 ) -> Resolved:
     """Return which of `constraints` are in force.
 
@@ -100,6 +101,7 @@ def resolve(
         now: An aware moment.
         exemptions: Rules let rest.
         contradicts: Says whether two texts contradict each other; `None`: only one id with two texts is a conflict.
+        permits: Says whether a text is a permission: forbidding what a stronger rule merely permits is no contradiction, and both hold.
     """
     given = [rule for before, rule in pairwise([None, *_in_order(constraints)]) if rule is not None and rule != before]
     rules = [rule for rule in given if place.is_in(rule.scope)]
@@ -117,7 +119,7 @@ def resolve(
             shadowed.append(Shadowed(constraint=rule, reason=ShadowReason.EXEMPTED, by=resting[index].by))
         else:
             standing.append(rule)
-    in_force, outranked, conflicts, overruled = _without_contradictions(standing, contradicts)
+    in_force, outranked, conflicts, overruled = _without_contradictions(standing, contradicts, permits or _nothing)
     moments = [rule.expires_at for rule in rules if rule.expires_at is not None and rule.expires_at > now]
     return Resolved(
         in_force=tuple(in_force),
@@ -258,7 +260,7 @@ def _resting(rules: Sequence[Constraint], active: Sequence[Exemption]) -> tuple[
 
 
 def _without_contradictions(
-    rules: Sequence[Constraint], contradicts: Contradicts | None
+    rules: Sequence[Constraint], contradicts: Contradicts | None, permits: Callable[[str], bool]
 ) -> tuple[list[Constraint], list[Shadowed], list[Conflict], list[Ignored]]:
     kept: list[Constraint] = []
     shadowed: list[Shadowed] = []
@@ -273,6 +275,8 @@ def _without_contradictions(
             continue
         others = [other for other in kept if other.constraint_id != rule.constraint_id] if contradicts is not None else []
         opposed = [other for other in others if contradicts is not None and _is_opposed(other, rule, contradicts)]
+        # A weaker rule may ask for more than a stronger one: only what would relax it is not heard.
+        opposed = [other for other in opposed if not (_rank(other) < _rank(rule) and permits(other.text) and not permits(rule.text))]
         stronger = next((other for other in same_id if other.authority.rank < rule.authority.rank), None)
         kind: Literal["version", "contradiction"] = "version"
         if stronger is None:
@@ -288,6 +292,10 @@ def _without_contradictions(
         kept.append(rule)
         same_id.append(rule)
     return kept, shadowed, conflicts, ignored
+
+
+def _nothing(_: str) -> bool:
+    return False
 
 
 def _is_opposed(first: Constraint, second: Constraint, contradicts: Contradicts) -> bool:

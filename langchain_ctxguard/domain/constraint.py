@@ -197,11 +197,6 @@ class Constraint(Value):
         """`id@version`."""
         return f"{self.constraint_id}@{self.version}"
 
-    @property
-    def is_guaranteed(self) -> bool:
-        """Say whether code makes the rule hold. Pinned guidance is shown, not guaranteed."""
-        return self.enforcement is not Enforcement.MODEL_GUIDANCE
-
     @classmethod
     def from_text(cls, text: str) -> Constraint:
         """Return the constraint a plain string stands for; its id is a digest of the text."""

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, assert_never
 from langchain.agents.middleware.internal_call_transformer import InternalCallTransformer
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse, ToolCallRequest
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langgraph.types import Command, TracePolicy
 
 from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.domain.config import ContextSize, GuardConfig, Trigger
-from langchain_ctxguard.domain.constraint import Authority, Constraint
+from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
@@ -30,7 +30,8 @@ from langchain_ctxguard.graph.state import GuardedAgentState
 from langchain_ctxguard.graph.turns import Ask, Check, Drive, Step, Turns
 from langchain_ctxguard.graph.verify import afailures, failures
 from langchain_ctxguard.ports import Clock, Hook, Summarizer, TokenCounter
-from langchain_ctxguard.records.constraints import ConstraintRegistry
+from langchain_ctxguard.records.constraint_writer import ConstraintWriter
+from langchain_ctxguard.records.constraints import ConstraintReader
 
 
 def _counts(value: Any) -> dict[str, Any]:
@@ -64,7 +65,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         summarizer: Summarizer | Any | None = None,
         hooks: Sequence[Hook] = (),
         token_counter: TokenCounter | None = None,
-        registry: ConstraintRegistry | None = None,
+        registry: ConstraintReader | None = None,
         extensions: Extensions | None = None,
         clock: Clock | None = None,
         agent: str | None = None,
@@ -82,7 +83,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             summarizer: A `Summarizer`, a chat model or its name; `None`: the agent's own model, and without a model where that fails.
             hooks: Told about every compaction.
             token_counter: `counter(messages) -> int`; `None`: the package's own.
-            registry: Rules that change while agents run; `None`: an empty one of this guard's own, in memory.
+            registry: Reads rules that change while agents run; given a `ConstraintRegistry`, only its reader is kept.
             extensions: The application's functions, e.g. the validators that rules name.
             clock: Says what time it is; `None`: the system's, in UTC.
             agent: Name of the agent, for rules whose scope is one.
@@ -127,8 +128,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         return twin
 
     @property
-    def registry(self) -> ConstraintRegistry:
-        """The rules that can change while agents run. The guard itself only reads it; hand its writers to whoever owns the rules."""
+    def registry(self) -> ConstraintReader:
+        """Reads the rules that can change while agents run. A guard holds no writer; whoever owns the rules does."""
         return self.turns.registry
 
     @property
@@ -157,33 +158,45 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         self,
         state: Any,
         *,
+        writer: ConstraintWriter,
+        reason: str,
         confirm: Collection[str] = (),
         drop: Collection[str] = (),
-        by: str,
-        reason: str,
-        authority: Authority | str = Authority.USER,
         thread: str | None = None,
     ) -> dict[str, Any]:
         """Confirm or drop inferred rules in a person's name; return the update of the thread's state.
 
-            graph.update_state(config, guard.settle_inferred(state, confirm=["said-1a2b"], by="ann", reason="yes, always"))
+            writer = registry.writer("user", by="ann")
+            graph.update_state(config, guard.settle_inferred(state, confirm=["said-1a2b"], writer=writer, reason="yes, always"))
 
         A confirmed rule is declared in the registry and pinned from the next call on; a dropped one is forgotten. Neither is quoted any more.
 
         Args:
             state: The values of the thread's state.
+            writer: Declares what is confirmed, in the name and with the authority of whoever decides: of the registry this guard reads.
+            reason: Why.
             confirm: `inferred_id`s of rules that shall hold.
             drop: `inferred_id`s of rules that shall not.
-            by: Who decides.
-            reason: Why.
-            authority: Whose rule a confirmed one becomes.
             thread: Let it hold in this thread only.
 
         Raises:
             ConfigurationError: an id that is not open; nothing was changed.
-            StoreError: the registry refuses the rule.
+            StoreError: the registry refuses a rule; those before it are declared, and the state is as it was.
         """
-        return self.turns.settle_inferred(state, confirm=confirm, drop=drop, by=by, reason=reason, authority=authority, thread=thread)
+        return self.turns.settle_inferred(state, writer=writer, reason=reason, confirm=confirm, drop=drop, thread=thread)
+
+    def check_answer(self, answer: AIMessage | str, *, thread: str | None = None, tools: Sequence[Any] = ()) -> None:
+        """Run the checks of the rules in force on a final answer. An agent does so by itself; in a plain graph call it behind the model.
+
+        Args:
+            answer: The answer.
+            thread: For rules whose scope is a thread; `None`: that of the running graph.
+            tools: For rules whose scope is a tool.
+
+        Raises:
+            CheckFailedError: it failed the check of a rule that is more than a flag; do not pass it on.
+        """
+        self.turns.check_answer(answer, thread=thread, tools=tools)
 
     def disable_inferred(self, state: Any, *, reason: str) -> dict[str, Any]:
         """Escape hatch: look for no more rules in conversations, in this process; return the update that forgets those of a thread.

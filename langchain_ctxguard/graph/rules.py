@@ -12,8 +12,9 @@ from typing import Literal
 from langgraph.types import interrupt
 
 from langchain_ctxguard.core.enforcement import check_enforcement, standing_of
+from langchain_ctxguard.core.lexicon import permits
 from langchain_ctxguard.core.render import rules_fingerprint
-from langchain_ctxguard.core.resolve import Conflict, Resolved, check_conflicts, resolve
+from langchain_ctxguard.core.resolve import Conflict, Resolved, ShadowReason, check_conflicts, resolve
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.domain.constraint import Authority, Constraint, Place
 from langchain_ctxguard.domain.retention import Retention
@@ -40,6 +41,9 @@ class Rules:
     fingerprint: str
     unenforced: tuple[str, ...] = ()
     """`id@version` of rules declared since the start that promise more than anything keeps: shown like guidance, and put on record."""
+
+    outranked: tuple[str, ...] = ()
+    """Rules not in force because a stronger one says the opposite, as `id@version < id@version`: put on record, for words may mislead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class RulesInForce:
         self._validators = validators
         self._kept: Bounded[_Kept] = Bounded(_PLACES)
         resolved, _ = self._resolved(Place())
-        check_enforcement((*self._own, *resolved.in_force), validators=validators)
+        check_enforcement(dict.fromkeys((*self._own, *resolved.in_force)), validators=validators)
         check_conflicts(resolved)
 
     def at(self, place: Place) -> Rules:
@@ -107,6 +111,11 @@ class RulesInForce:
             inferred=tuple(rule for rule in resolved.in_force if rule.authority is Authority.INFERRED),
             conflicts=resolved.conflicts,
             fingerprint=rules_fingerprint(pinned),
+            outranked=tuple(
+                f"{item.constraint.reference} < {item.by}"
+                for item in resolved.shadowed
+                if item.reason is ShadowReason.OUTRANKED and item.constraint.authority is not Authority.INFERRED
+            ),
             unenforced=tuple(rule.reference for rule in pinned if standing_of(rule, validators=self._validators).kind == "unenforced"),
         )
         self._kept.put(place, _Kept(rules, heads, resolved.changes_at, moment))
@@ -125,6 +134,7 @@ class RulesInForce:
             now=self._clock(),
             exemptions=record.exemptions,
             contradicts=lambda first, second: (first, second) in pairs,
+            permits=permits,
         )
         return resolved, record.heads
 
@@ -142,19 +152,21 @@ def _contradictions(texts: tuple[str, ...]) -> frozenset[tuple[str, str]]:
     )
 
 
-def settled_by_person(rules: Rules, record: Callable[[ContextEvent], None]) -> Rules:
+def settled_by_person(rules: Rules, record: Callable[[ContextEvent], None], *, may_pause: bool) -> Rules:
     """Ask a person which of two contradicting rules holds for this call; the other is left out of it.
 
     Asked with `interrupt()`, before anything else happened in the call. The answer is `{"keep": 1}` or `{"keep": 2}`.
 
     Raises:
-        ConstraintConflictError: there is no graph to pause, or the answer names neither rule.
+        ConstraintConflictError: there is no graph to pause, nothing to resume it from (`may_pause`), or the answer names neither rule.
     """
     pinned = list(rules.pinned)
     for conflict in rules.conflicts:
         pair = (conflict.first, conflict.second)
         if not all(rule in pinned for rule in pair):
             continue
+        if not may_pause:
+            raise _conflict(conflict)
         shown = [
             {"option": number, "rule": rule.reference, "authority": str(rule.authority), "text": rule.text}
             for number, rule in enumerate(pair, start=1)

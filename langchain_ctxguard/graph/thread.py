@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from langgraph.config import get_config
+
 
 def thread_of(runtime: Any) -> tuple[str | None, str]:
     """Return thread id and namespace; the last segment of the namespace is left out because it is new for every call.
@@ -21,3 +23,12 @@ def run_of(runtime: Any) -> str | None:
     """Return the id of the run, where the caller gave one."""
     info = getattr(runtime, "execution_info", None)
     return None if info is None else getattr(info, "run_id", None)
+
+
+def running_thread() -> str | None:
+    """Return the thread of the graph that is running, `None` outside of one."""
+    try:
+        found = get_config().get("configurable", {}).get("thread_id")
+    except RuntimeError:
+        return None
+    return found if isinstance(found, str) else None

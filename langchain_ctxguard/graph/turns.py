@@ -15,7 +15,7 @@ from typing import Any
 
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse, ToolCallRequest
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.types import Command
 
 from langchain_ctxguard.backends.checks import PreparedCheck
@@ -28,7 +28,7 @@ from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.core.settle import as_constraint, inferred_in, settled
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
-from langchain_ctxguard.domain.constraint import Authority, Constraint, Enforcement, Place, Scope
+from langchain_ctxguard.domain.constraint import Constraint, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.inferred import InferredConstraint
@@ -47,10 +47,11 @@ from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages
 from langchain_ctxguard.graph.remembered import Memory
 from langchain_ctxguard.graph.rules import Rules, RulesInForce, settled_by_person
 from langchain_ctxguard.graph.state import CHANNEL
-from langchain_ctxguard.graph.thread import run_of, thread_of
-from langchain_ctxguard.graph.verify import MAX_RETRIES, Failure, Verifier, asking_again, final_answer, stopped, withheld
+from langchain_ctxguard.graph.thread import run_of, running_thread, thread_of
+from langchain_ctxguard.graph.verify import MAX_RETRIES, Failure, Verifier, asking_again, failures, final_answer, stopped, withheld
 from langchain_ctxguard.ports import Clock, Hook, Summarizer, TokenCounter
-from langchain_ctxguard.records.constraints import ConstraintRegistry
+from langchain_ctxguard.records.constraint_writer import ConstraintWriter
+from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
 
 MIN_KEPT = 0.3
 """Share of the tokens before a compaction that an agent keeps raw, where the settings do not say."""
@@ -115,7 +116,7 @@ class Turns:
         summarizer: Summarizer | Any | None = None,
         hooks: Sequence[Hook] = (),
         token_counter: TokenCounter | None = None,
-        registry: ConstraintRegistry | None = None,
+        registry: ConstraintReader | None = None,
         extensions: Extensions | None = None,
         clock: Clock | None = None,
         agent: str | None = None,
@@ -133,22 +134,27 @@ class Turns:
         own = rules_of(given, constraints)
         extensions = extensions or Extensions()
         moment = clock or _now
-        self._registry = registry or ConstraintRegistry(MemoryLog(clock=clock), clock=clock)
+        # A reader, whatever was given: nothing a guard does may change a rule.
+        self._registry = registry.reader() if isinstance(registry, ConstraintRegistry) else registry or ConstraintReader(MemoryLog(clock=clock))
         self._rules = RulesInForce(
             own,
-            self._registry.reader(),
+            self._registry,
             clock=moment,
             refresh=given.refresh,
             validators=extensions.validators,
         )
         self._remind = given.remind
         self._inferred = given.inferred
+        if files is None and any(pin.kind == "file" for pin in pins):
+            msg = "A pinned file needs `files=PinnedFiles(folder)`: without it nobody reads it."
+            raise ConfigurationError(msg)
         self._pins = PinZone(files, pins, self._count)
         self._tools = StableTools()
         self._watch = PrefixWatch(prices, count=self._count) if hooks else None
         self._hatches = Hatches(self._engine.record)
         self._place = Place(workspace=given.workspace, agent=agent)
         self._verifier = Verifier(extensions.validators)
+        self._verifier.prepare(own)
         block = render_rules(self._rules.at(self._place).pinned)
         check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(block)]) if block else 0)
         self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages)
@@ -156,8 +162,8 @@ class Turns:
         self._memory = Memory()
 
     @property
-    def registry(self) -> ConstraintRegistry:
-        """The rules that can change while agents run. The guard itself only reads it; hand its writers to whoever owns the rules."""
+    def registry(self) -> ConstraintReader:
+        """Reads the rules that can change while agents run."""
         return self._registry
 
     def rules(self, *, thread: str | None = None, tools: Sequence[Any] = ()) -> tuple[Constraint, ...]:
@@ -187,7 +193,7 @@ class Turns:
         """
         messages, raw = of_state(state)
         leading = SystemMessage(system) if isinstance(system, str) else system
-        rules = self._rules_at((thread, ""), tools).pinned
+        rules = self._rules_at((thread or running_thread(), ""), tools).pinned
         call = Call(as_messages(messages), raw, system=leading, rules=rules)
         return self._reader.situation(call, rules).situation.view().all
 
@@ -199,11 +205,10 @@ class Turns:
         self,
         state: Any,
         *,
+        writer: ConstraintWriter,
+        reason: str,
         confirm: Collection[str] = (),
         drop: Collection[str] = (),
-        by: str,
-        reason: str,
-        authority: Authority | str = Authority.USER,
         thread: str | None = None,
     ) -> dict[str, Any]:
         """Put a person's word on inferred rules on record; see `ContextGuard.settle_inferred`."""
@@ -214,12 +219,11 @@ class Turns:
             names = ", ".join(map(repr, unknown))
             msg = f"No open inferred rule is called {names}. Nothing was changed; `guard.inferred(state)` lists those there are."
             raise ConfigurationError(msg)
-        writer = self._registry.writer(authority, by=by)
         scope = Scope() if thread is None else Scope(kind="thread", value=thread)
         for name in confirm:
             writer.confirm(as_constraint(waiting[name], scope=scope), reason)
         if drop:
-            self._engine.record(ContextEvent(kind="inferred_dropped", detail=f"{by} dropped {len(drop)} inferred rules: {reason}"))
+            self._engine.record(ContextEvent(kind="inferred_dropped", detail=f"{writer.by} dropped {len(drop)} inferred rules: {reason}"))
         rules = self._rules_at((thread, ""), ()).pinned
         return {CHANNEL: settled(head, confirmed=confirm, dropped=drop, rules=rules).to_dict()}
 
@@ -230,6 +234,17 @@ class Turns:
         head = self._head_of(state)
         every = [rule.inferred_id for rule in inferred_in(head)]
         return {CHANNEL: settled(head, dropped=every, rules=self._rules_at((None, ""), ()).pinned).to_dict()}
+
+    def check_answer(self, answer: AIMessage | str, *, thread: str | None = None, tools: Sequence[Any] = ()) -> None:
+        """Run the checks of the rules in force on a final answer; see `ContextGuard.check_answer`."""
+        text = answer if isinstance(answer, str) else answer.text
+        checks = self._verifier.checks_for_answer(self._rules_at((thread or running_thread(), ""), tools).pinned)
+        failed = failures(checks, text)
+        for failure in failed:
+            self._engine.record(failure.event)
+        grave = [failure for failure in failed if failure.is_grave]
+        if grave:
+            raise stopped(grave)
 
     def _head_of(self, state: Any) -> ContextHead:
         found = self._reader.head(of_state(state)[1])
@@ -277,7 +292,7 @@ class Turns:
         runtime = request.runtime
         state: Any = request.state or {}  # type: ignore[unreachable]  # a request made by hand may carry none
         thread = thread_of(runtime)
-        rules = self._agreed(self._rules_at(thread, request.tools or ()))
+        rules = self._agreed(self._rules_at(thread, request.tools or ()), may_pause=thread[0] is not None)
         tools = self._tools.arranged(request.tools or ())
         if tools is not request.tools and request.tools:
             request = request.override(tools=list(tools))
@@ -303,22 +318,24 @@ class Turns:
         else:
             reading = whole
         head: ContextHead | None = None
+        tokens: int | None = None
         sent = _showing(request, reading)
         if attempt is not None:
             drive = self._drive(attempt, request.model)
             result: Compacted = yield drive
             head = self._settled(attempt, reading, result, model=request.model, run=run_of(runtime), is_repeat=drive.is_repeat)
             sent = _sending(request, result.view.system, result.view.messages)
+            tokens = result.record.tokens_after
             lead = self._lead(state, call, result.view.messages, request.model)
         if lead is not None:
             sent = _sending(sent, sent.system_message, [lead, *sent.messages])
         try:
-            response = yield from self._asked(sent, call, reading, head)
+            response = yield from self._asked(sent, call, reading, head, tokens)
         except ContextOverflowError as overflow:
             head, sent = yield from self._smaller(request, call, head, overflow)
             if lead is not None:
                 sent = _sending(sent, sent.system_message, [lead, *sent.messages])
-            response = yield from self._asked(sent, call, reading, head)
+            response = yield from self._asked(sent, call, reading, head, None)
         response = yield from self._verified(sent, response, rules.pinned)
         if head is None:
             return response
@@ -334,7 +351,9 @@ class Turns:
         """Return the message with what is pinned and not in sight."""
         return self._pins.lead(state.get(PINS_CHANNEL), call.messages, shown, window=self._windows.of(model)[0])
 
-    def _asked(self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None) -> Generator[Step, Any, Any]:
+    def _asked(
+        self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None, tokens: int | None
+    ) -> Generator[Step, Any, Any]:
         """Call the model with the view, reminded of the critical rules at its end if so set, and tell the hooks what became of its prefix."""
         if self._remind == "critical":
             messages = with_reminder(sent.messages, call.rules)
@@ -350,7 +369,7 @@ class Turns:
             tools=call.tools,
             rules=call.rules,
             head=(head or reading.head).version,
-            tokens=reading.tokens if head is None else None,
+            tokens=reading.tokens if head is None else tokens,
             is_rebuild=self._hatches.was_rebuilt(call.thread),
         )
         with watched:
@@ -367,7 +386,7 @@ class Turns:
         names = self._reader.tool_names(tools)
         return self._rules.at(self._place.model_copy(update={"thread": thread[0], "tools": names}))
 
-    def _agreed(self, rules: Rules) -> Rules:
+    def _agreed(self, rules: Rules, *, may_pause: bool) -> Rules:
         """Return `rules` when none contradict; otherwise hand both texts to a person and go on with what they decide.
 
         The decision holds for this call: whoever owns the rules changes the registry, which the guard cannot.
@@ -376,9 +395,13 @@ class Turns:
             if self._memory.is_first(("unenforced", reference)):
                 detail = f"Rule {reference} promises to be enforced and nothing enforces it; it is shown to the model and no more."
                 self._engine.record(ContextEvent(kind="unenforced_rule", detail=detail))
+        for pair in rules.outranked:
+            if self._memory.is_first(("outranked", pair)):
+                detail = f"Of two rules that say the opposite the stronger one holds: {pair}. The weaker one is not pinned."
+                self._engine.record(ContextEvent(kind="rule_outranked", detail=detail))
         if not rules.conflicts:
             return rules
-        return settled_by_person(rules, self._engine.record)
+        return settled_by_person(rules, self._engine.record, may_pause=may_pause)
 
     def _verified(self, sent: ModelRequest[Any], response: ModelResponse[Any], rules: tuple[Constraint, ...]) -> Generator[Step, Any, Any]:
         """Return the response once its final answer passes the checks of the rules; ask again where a rule says so."""
@@ -392,7 +415,7 @@ class Turns:
             failed: list[Failure] = yield Check(checks, answer.text)
             for failure in failed:
                 self._engine.record(failure.event)
-            grave = [failure for failure in failed if failure.rule.on_fail != "flag" or failure.rule.enforcement is Enforcement.RUNTIME]
+            grave = [failure for failure in failed if failure.is_grave]
             if not grave:
                 return response
             if attempt == MAX_RETRIES or any(failure.rule.on_fail != "retry" for failure in grave):
@@ -567,7 +590,7 @@ class Turns:
         """
         for failure in failed:
             self._engine.record(failure.event)
-        grave = [failure for failure in failed if failure.rule.on_fail != "flag" or failure.rule.enforcement is Enforcement.RUNTIME]
+        grave = [failure for failure in failed if failure.is_grave]
         if any(failure.rule.on_fail == "stop" for failure in grave):
             raise stopped(grave)
         return withheld(result, grave) if grave else result

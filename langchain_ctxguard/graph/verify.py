@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_ctxguard.backends.checks import PreparedCheck, prepared_check
+from langchain_ctxguard.backends.checks import CheckResult, PreparedCheck, prepared_check
 from langchain_ctxguard.core.roles import calls_of, escaped
-from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.constraint import Constraint, Enforcement
 from langchain_ctxguard.domain.extensions import Validator
 from langchain_ctxguard.domain.version import ContextEvent
-from langchain_ctxguard.errors import CheckFailedError
+from langchain_ctxguard.errors import CheckFailedError, ConfigurationError
 from langchain_ctxguard.graph.bounded import Bounded
 
 CHECK = "context_check"
@@ -29,6 +29,11 @@ class Failure:
     reason: str
 
     @property
+    def is_grave(self) -> bool:
+        """Say whether the text must not be passed on."""
+        return self.rule.on_fail != "flag" or self.rule.enforcement is Enforcement.RUNTIME
+
+    @property
     def event(self) -> ContextEvent:
         """The failure for the record: the rule and the reason, no text."""
         return ContextEvent(kind="check_failed", detail=f"{self.rule.reference}: {self.reason}")
@@ -41,6 +46,16 @@ class Verifier:
         """Bind the application's validators."""
         self._validators = validators
         self._prepared: Bounded[PreparedCheck] = Bounded(1_024)
+
+    def prepare(self, rules: Sequence[Constraint]) -> None:
+        """Prepare the checks of rules that are known from the start.
+
+        Raises:
+            ConfigurationError: a pattern or schema that is none.
+        """
+        for rule in rules:
+            if rule.validator is not None:
+                prepared_check(rule, validators=self._validators)
 
     def checks_for_answer(self, rules: Sequence[Constraint]) -> list[PreparedCheck]:
         """Return the checks a final answer has to pass."""
@@ -60,7 +75,12 @@ class Verifier:
             return None
         prepared = self._prepared.get(id(rule))
         if prepared is None or prepared.constraint is not rule:
-            prepared = prepared_check(rule, validators=self._validators)
+            try:
+                prepared = prepared_check(rule, validators=self._validators)
+            except ConfigurationError as error:
+                # Declared while we run, and nobody can run it: the text has not passed.
+                reason = str(error)
+                prepared = PreparedCheck(rule, lambda _: CheckResult(passed=False, reason=reason), may_block=False)
             self._prepared.put(id(rule), prepared)
         return prepared
 

@@ -70,7 +70,7 @@ def test_the_file_in_the_working_folder_is_read_without_being_named(tmp_path: Pa
     """As `ctxguard init` writes it."""
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(build_app(), ["init"])
-    assert run().stdout.endswith("ctxguard.yaml: 3 rules: 1 checked, not enforced; 2 guidance, not enforced.\n")
+    assert run().stdout.endswith("ctxguard.yaml: 3 rules: 1 enforced; 2 guidance, not enforced.\n")
 
 
 def test_a_file_without_rules_says_so(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_approval_needs_a_rule_that_asks() -> None:
     assert ["unenforced", "unenforced", "enforced"] == [kind(asked), kind(asked, enforced_by=["a"]), kind(asked, asked_by=["a"])]
 
 
-@pytest.mark.parametrize(("on_fail", "expected"), [("stop", "enforced"), ("retry", "checked"), ("flag", "checked")])
+@pytest.mark.parametrize(("on_fail", "expected"), [("stop", "enforced"), ("retry", "enforced"), ("flag", "checked")])
 def test_only_a_check_that_stops_the_run_is_enforcement(on_fail: str, expected: str) -> None:
     """What is put on record, or asked again, may still stand."""
     assert expected == kind(rule("verifier", validator={"pattern": "x"}, on_fail=on_fail))

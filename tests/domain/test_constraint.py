@@ -109,14 +109,6 @@ def test_a_check_is_known_by_its_key(written: Any, check: Any) -> None:
     assert check == rule(enforcement="verifier", validator=written).validator
 
 
-def test_only_guidance_is_not_guaranteed() -> None:
-    """Being shown guarantees nothing."""
-    assert [False, True, True, True] == [
-        found.is_guaranteed
-        for found in (rule(), rule(enforcement="runtime"), rule(enforcement="human_approval"), rule(enforcement="verifier", validator="x"))
-    ]
-
-
 @pytest.mark.parametrize(("kind", "value"), [("global", "x"), ("thread", None), ("workspace", None), ("tool", None), ("agent", None)])
 def test_a_scope_has_a_value_exactly_where_it_needs_one(kind: str, value: str | None) -> None:
     """A rule "in a thread" without saying which would hold nowhere, or everywhere."""

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langchain_ctxguard import GuardConfig
+from langchain_ctxguard import ConstraintRegistry, GuardConfig
+from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.errors import ConfigurationError
 from tests.graph.models import WORDS, Facts, ScriptedChat, agent_of, chat, guard_of, said, system_texts, thread
 
 BAN = "Never push to main."
+ANN = ConstraintRegistry(MemoryLog()).writer("user", by="ann")
 
 
 def evicted(guard: Any, *texts: str) -> tuple[Any, ScriptedChat]:
@@ -50,12 +52,15 @@ def test_a_later_rule_on_the_subject_takes_the_place_of_the_earlier_one() -> Non
 
 def test_a_confirmed_rule_is_pinned_and_no_longer_quoted() -> None:
     """The registry says who confirmed it and why; the next call has it among the rules."""
-    guard = guard_of()
+    registry = ConstraintRegistry(MemoryLog())
+    guard = guard_of(registry=registry)
     agent, model = evicted(guard, f"Fix the build. {BAN}")
     state = agent.get_state(thread()).values
     (rule,) = [rule for rule in guard.inferred(state) if rule.text == BAN]
 
-    agent.update_state(thread(), guard.settle_inferred(state, confirm=[rule.inferred_id], by="ann", reason="always"), as_node="model")
+    agent.update_state(
+        thread(), guard.settle_inferred(state, confirm=[rule.inferred_id], writer=registry.writer("user", by="ann"), reason="always"), as_node="model"
+    )
     agent.invoke(said("go on"), thread())
 
     assert BAN in "".join(system_texts(model.seen[-1]))
@@ -71,7 +76,7 @@ def test_a_dropped_rule_does_not_come_back() -> None:
     state = agent.get_state(thread()).values
     ids = [rule.inferred_id for rule in guard.inferred(state)]
 
-    agent.update_state(thread(), guard.settle_inferred(state, drop=ids, by="ann", reason="was a joke"), as_node="model")
+    agent.update_state(thread(), guard.settle_inferred(state, drop=ids, writer=ANN, reason="was a joke"), as_node="model")
     chat(agent, 8, start=10)
 
     assert all(BAN not in evidence(view) for view in model.seen[-8:])
@@ -83,7 +88,7 @@ def test_an_unknown_id_changes_nothing() -> None:
     guard = guard_of()
     agent, _ = evicted(guard, BAN)
     with pytest.raises(ConfigurationError, match="said-nobody"):
-        guard.settle_inferred(agent.get_state(thread()).values, confirm=["said-nobody"], by="ann", reason="?")
+        guard.settle_inferred(agent.get_state(thread()).values, confirm=["said-nobody"], writer=ANN, reason="?")
 
 
 @pytest.mark.parametrize("mode", ["ask", "off"])
@@ -128,3 +133,11 @@ def test_a_summary_sentence_against_a_pin_is_removed() -> None:
     assert "may be deleted" not in summary
     assert "Lyon" in summary
     assert 1 == result.record.distorted_sentences
+
+
+def test_a_wish_for_this_time_ends_when_something_else_was_asked() -> None:
+    """It is quoted while its task goes on, and forgotten after a later request."""
+    agent, model = evicted(guard_of(), "For now, do not run the tests. Fix the build.")
+    assert any("do not run the tests" in evidence(view) for view in model.seen)
+    chat(agent, 6, start=30)
+    assert "do not run the tests" not in evidence(model.seen[-1])

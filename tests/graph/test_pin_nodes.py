@@ -8,6 +8,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
+from langchain_ctxguard import ConstraintRegistry
+from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.graph.nodes import PinConstraints
 from langchain_ctxguard.graph.state import ReactState, ViewState
 from tests.graph.models import WORDS, ScriptedChat, assert_pinned, guard_of, look_up, said, system_texts, thread
@@ -74,9 +76,10 @@ async def test_the_hook_of_a_react_agent_pins_and_compacts(is_async: bool) -> No
 
 def test_rules_are_handed_to_a_sub_agent_by_value() -> None:
     """What the parent works under now; a later change in the parent's registry changes the child only through a new hand-over."""
-    parent = guard_of()
+    registry = ConstraintRegistry(MemoryLog())
+    parent = guard_of(registry=registry)
     child = guard_of(constraints=parent.rules())
     assert parent.rules() == child.rules()
-    parent.registry.writer("system", by="ops").declare(parent.rules()[0].model_copy(update={"constraint_id": "new", "text": "New."}), "test")
+    registry.writer("system", by="ops").declare(parent.rules()[0].model_copy(update={"constraint_id": "new", "text": "New."}), "test")
     assert "New." in [rule.text for rule in parent.rules()]
     assert "New." not in [rule.text for rule in child.rules()]

@@ -318,3 +318,65 @@ def test_a_rule_declared_later_that_nothing_keeps_is_shown_and_on_record() -> No
 
     assert "No writes." in pins(model.seen[0])
     assert ["late@1"] == [fact.detail.split()[1] for fact in facts.all if getattr(fact, "kind", "") == "unenforced_rule"]
+
+
+def test_a_weaker_rule_may_ask_for_more_than_a_stronger_one() -> None:
+    """Forbidding what a stronger rule merely permits relaxes nothing: both are pinned."""
+    permission = Constraint(constraint_id="may", text="Orders may be deleted.")
+    ban = Constraint(constraint_id="ban", text="Never delete an order.", authority="user")
+    assert {"may", "ban"} == {rule.constraint_id for rule in guard_of(constraints=[permission, ban]).rules()}
+
+
+def test_a_weaker_permission_does_not_relax_a_stronger_ban_and_that_is_on_record() -> None:
+    """The ban is pinned, the permission is not, and whoever reads the record sees both names."""
+    facts = Facts()
+    ban = Constraint(constraint_id="ban", text="Never delete an order.")
+    permission = Constraint(constraint_id="may", text="You may delete orders.", authority="user")
+    model = ScriptedChat()
+    agent_of(model, guard_of(constraints=[permission, ban], hooks=[facts])).invoke(said("go"))
+    assert "You may delete orders." not in pins(model.seen[0])
+    assert ["may@1 < ban@1"] == [fact.detail.split(": ")[1].split(". ")[0] for fact in facts.all if getattr(fact, "kind", "") == "rule_outranked"]
+
+
+def test_a_conflict_without_a_checkpointer_is_an_error() -> None:
+    """Nobody could resume the run: it does not pause for good."""
+    rules = registry()
+    first = Constraint(constraint_id="first", text="Rule one.")
+    guard = guard_of(constraints=[first], registry=rules)
+    rules.writer("system", by="ops").declare(first.model_copy(update={"text": "Rule two."}), "a slip")
+    with pytest.raises(ConstraintConflictError):
+        agent_of(ScriptedChat(), guard).invoke(said("go"))
+
+
+def test_a_pattern_that_is_none_is_refused_while_constructing() -> None:
+    """Not at the first answer."""
+    with pytest.raises(ConfigurationError, match="no-phones"):
+        guard_of(constraints=[checked("stop", validator={"pattern": "("})])
+
+
+def test_a_plain_graph_checks_its_answers_by_a_call() -> None:
+    """`check_answer` raises what an agent would raise, and records what it would record."""
+    facts = Facts()
+    guard = guard_of(constraints=[checked("stop")], hooks=[facts])
+    guard.check_answer("All is well.")
+    with pytest.raises(CheckFailedError):
+        guard.check_answer(AIMessage("Call 555-1234."))
+    assert ["check_failed"] == [fact.kind for fact in facts.all if hasattr(fact, "kind")]
+
+
+def test_a_view_made_in_a_graph_has_the_rules_of_its_thread() -> None:
+    """The thread need not be named where a graph is running."""
+    from langgraph.graph import START, MessagesState, StateGraph
+
+    from langchain_ctxguard import GuardedState
+
+    guard = guard_of(constraints=[Constraint(constraint_id="in-thread", text="Rule of thread t-7.", scope=Scope(kind="thread", value="t-7"))])
+    model = ScriptedChat()
+    graph = StateGraph(GuardedState, input_schema=MessagesState, output_schema=MessagesState)
+    graph.add_node("model", lambda state: {"messages": [model.invoke(guard.view(state))]})
+    graph.add_edge(START, "model")
+    app = graph.compile(checkpointer=InMemorySaver())
+    app.invoke(said("one"), thread("t-7"))
+    app.invoke(said("two"), thread("t-8"))
+    assert "Rule of thread t-7." in pins(model.seen[0])
+    assert "Rule of thread t-7." not in pins(model.seen[1])
