@@ -105,7 +105,9 @@ class LogConflictError(StoreError):
 
     def __init__(self, stream: object, *, expected: int, found: int) -> None:
         """Name the stream and both numbers."""
-        super().__init__(f"Someone appended to {stream} first: it ends at entry {found}, not {expected}. Nothing was written; read it again and retry.")
+        super().__init__(
+            f"Someone appended to {stream} first: it ends at entry {found}, not {expected}. Nothing was written; read it again and retry."
+        )
         self.expected = expected
         self.found = found
 

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage, FunctionMessage
 
-from langchain_ctxguard.core.bounds import clipped, readable
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.results import Result, results_in
 from langchain_ctxguard.core.roles import Call, calls_of, function_call_of, text_of
+from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.core.units import Unit
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence
 from langchain_ctxguard.domain.value import digest_of

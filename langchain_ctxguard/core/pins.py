@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.bounds import clipped, readable, text_tokens
+from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.render import one_line
 from langchain_ctxguard.core.roles import escaped, results_of, text_of
+from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.pinned import Pin
 
 PINNED = "context_pinned"
