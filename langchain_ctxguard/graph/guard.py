@@ -206,15 +206,13 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         """
         return self.turns.disable_inferred(state, reason=reason)
 
-    def pre_model_hook(self, *, model: Any = None, system: SystemMessage | str | None = None, tools: Sequence[Any] = ()) -> Any:
-        """Return the hook for `create_react_agent(pre_model_hook=guard.pre_model_hook(...), state_schema=ReactState)`.
+    @property
+    def pre_model_hook(self) -> PreModelHook:
+        """The hook for `create_react_agent(model, tools, pre_model_hook=guard.pre_model_hook, state_schema=ReactState)`.
 
-        Args:
-            model: The agent's model: its window is the trigger's, and it summarizes where the guard has no summarizer.
-            system: A system prompt; give it here and not to the agent, so that the pins follow it.
-            tools: The agent's tools, to be counted and for rules whose scope is one of them.
+        `guard.pre_model_hook.using(model=..., system=..., tools=...)` tells it of the model's window, a system prompt and the tools.
         """
-        return PreModelHook(self, model=model, system=system, tools=tools)
+        return PreModelHook(self)
 
     def view(
         self, state: Any, *, system: SystemMessage | str | None = None, thread: str | None = None, tools: Sequence[Any] = ()

@@ -149,6 +149,16 @@ class PreModelHook(CompactContext):
     The agent's `state_schema` must have the channel `ctxguard`: use `ReactState`.
     """
 
+    def using(self, *, model: Any = None, system: SystemMessage | str | None = None, tools: Sequence[Any] = ()) -> PreModelHook:
+        """Return the hook for an agent it is told about.
+
+        Args:
+            model: The agent's model: its window is the trigger's, and it summarizes where the guard has no summarizer.
+            system: A system prompt; give it here and not to the agent, so that the pins follow it.
+            tools: The agent's tools, to be counted and for rules whose scope is one of them.
+        """
+        return PreModelHook(self, model=model, system=system, tools=tools)
+
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - the name is the Runnable's
         """Return the model's input, and the head where there is a new one."""
         return self._with_view(input, self._driven(input, config), config)

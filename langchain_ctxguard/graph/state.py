@@ -65,7 +65,7 @@ class ViewState(GuardedState):
 
 
 class ReactState(GuardedState):
-    """The state for `create_react_agent` with `guard.pre_model_hook()`."""
+    """The state for `create_react_agent` with `guard.pre_model_hook`."""
 
     remaining_steps: RemainingSteps
     llm_input_messages: Annotated[list[AnyMessage], UntrackedValue]

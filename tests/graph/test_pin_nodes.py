@@ -59,7 +59,7 @@ async def test_the_hook_of_a_react_agent_pins_and_compacts(is_async: bool) -> No
     model = ScriptedChat()
     guard = guard_of()
     agent = create_react_agent(
-        model, [look_up], pre_model_hook=guard.pre_model_hook(model=model, system="SYS"), state_schema=ReactState, checkpointer=InMemorySaver()
+        model, [look_up], pre_model_hook=guard.pre_model_hook.using(model=model, system="SYS"), state_schema=ReactState, checkpointer=InMemorySaver()
     )
     for turn in range(6):
         given = said(f"Turn {turn}: {WORDS * 4}")
@@ -83,3 +83,14 @@ def test_rules_are_handed_to_a_sub_agent_by_value() -> None:
     registry.writer("system", by="ops").declare(parent.rules()[0].model_copy(update={"constraint_id": "new", "text": "New."}), "test")
     assert "New." in [rule.text for rule in parent.rules()]
     assert "New." not in [rule.text for rule in child.rules()]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::langgraph.warnings.LangGraphDeprecationWarning")
+def test_the_hook_works_as_it_is() -> None:
+    """Without being told of model, prompt or tools."""
+    from langgraph.prebuilt import create_react_agent
+
+    model = ScriptedChat()
+    agent = create_react_agent(model, [look_up], pre_model_hook=guard_of().pre_model_hook, state_schema=ReactState)
+    agent.invoke(said("hi"))
+    assert_pinned(model.seen[0])
