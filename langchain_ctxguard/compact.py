@@ -16,9 +16,9 @@ from langchain_ctxguard.core.dialect import listed, read_messages, write_like
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect
 from langchain_ctxguard.core.resolve import check_conflicts, resolve
 from langchain_ctxguard.core.units import MOVED
-from langchain_ctxguard.core.view import Found, situation_in
+from langchain_ctxguard.core.view import Found, pins_digest, situation_in
 from langchain_ctxguard.domain.config import DEFAULT_WINDOW, CompactionSettings, ContextSize, GuardConfig, unique_constraints
-from langchain_ctxguard.domain.constraint import Authority, Constraint, Place
+from langchain_ctxguard.domain.constraint import Authority, Constraint, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
@@ -152,9 +152,9 @@ def rules_of(config: GuardConfig, constraints: Sequence[Constraint | str]) -> tu
 
 
 def _in_force(config: GuardConfig, constraints: Sequence[Constraint | str]) -> tuple[Constraint, ...]:
-    """Return the rules that hold for a list without thread, tools or agent, now, strongest first."""
-    place = Place(workspace=config.workspace)
-    resolved = resolve(rules_of(config, constraints), place=place, now=datetime.now(UTC))
+    """Return the rules that hold now, strongest first. Whoever gives a rule for this list says that it is in its scope."""
+    given = [rule.model_copy(update={"scope": Scope()}) for rule in rules_of(config, constraints)]
+    resolved = resolve(given, place=Place(), now=datetime.now(UTC))
     check_conflicts(resolved)
     return tuple(rule for rule in resolved.in_force if rule.authority is not Authority.INFERRED)
 
@@ -251,13 +251,21 @@ class _Job:
         return Compaction(
             messages=result.view.all,
             outcome=record.outcome,
-            head=result.head.to_dict(),
+            head=_shown(result, self.found.situation).to_dict(),
             record=record,
             tokens_before=record.tokens_before,
             tokens_after=record.tokens_after,
             _originals=tuple(self._pairs(result.view.all)),
             _example=self.example,
         )
+
+
+def _shown(result: Compacted, situation: Situation) -> ContextHead:
+    """Return the head; where no new version was made, with the digest of the pins its view shows: other rules may be given next time."""
+    if result.is_new or not situation.rules:
+        return result.head
+    pins, body = pins_digest(situation.rules), result.head.body
+    return result.head if body is not None and pins in body.rendered else result.head.model_copy(update={"pins": pins})
 
 
 def _texts(must_keep: Any) -> tuple[str, ...]:

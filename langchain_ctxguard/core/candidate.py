@@ -69,7 +69,9 @@ class Bench:
         if draft.is_empty and previous is not None:
             draft = _restated(previous)
         rules = tuple(rule.text for rule in self.situation.rules)
-        return clean(draft, sources, previous=previous, original_goal=goal, language=language, rules=rules)
+        return clean(
+            draft, sources, previous=previous, original_goal=goal, language=language, rules=rules, latest_request=spoken[-1] if spoken else ""
+        )
 
     def candidate(self, cleaned: Cleaned, sources: Sources, *, dropped_keys: int = 0) -> Candidate:
         """Return the version a cleaned summary makes."""

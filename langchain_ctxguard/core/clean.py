@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from langchain_ctxguard.core.lexicon import claims_authority, gives_order, is_placeholder
 from langchain_ctxguard.core.provenance import Sources, folded, judged
 from langchain_ctxguard.core.retention import offending_sentences
+from langchain_ctxguard.core.said import rule_in
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary, SummaryDraft, Trust
+
+CLAIM = "[claimed by ai] "
+"""Before an item that stands in no message in so many words, as `render_fact` has it."""
 
 ITEM_LIMIT = 600
 """Characters of one item of a summary; a longer one is a retelling, not an item."""
@@ -72,6 +76,7 @@ def clean(
     original_goal: str,
     language: str | None,
     rules: Sequence[str] = (),
+    latest_request: str = "",
 ) -> Cleaned:
     """Return the summary a draft amounts to.
 
@@ -82,10 +87,15 @@ def clean(
     door = _Door.of(sources, previous, rules)
     door.offending = _offending(draft, rules)
     intent = _tidy(draft.user_intent) if door.admits(draft.user_intent, is_request=True) else ""
-    facts = door.facts(draft.facts)
+    told = draft.facts
+    if intent and not door.is_the_users(draft.user_intent):
+        # What a person wants stands in the person's words: the draft's own would be taken for theirs.
+        told = (Fact(statement=intent), *told)
+        intent = _tidy(latest_request)
+    facts = door.facts(told)
     decisions = {
         folded(decision.chosen): Decision(
-            chosen=_tidy(decision.chosen),
+            chosen=door.marked(decision.chosen),
             rejected=door.items(decision.rejected),
             why=_tidy(decision.why) if door.admits(decision.why) else "",
         )
@@ -95,7 +105,7 @@ def clean(
     summary = StructuredSummary(
         original_goal=_tidy(original_goal),
         user_intent=intent or (previous.user_intent if previous is not None else ""),
-        pending_items=door.items(draft.pending_items),
+        pending_items=tuple(map(door.marked, door.items(draft.pending_items))),
         facts=facts,
         decisions=tuple(decisions.values()),
         open_questions=door.items(draft.open_questions),
@@ -109,7 +119,7 @@ def _offending(draft: SummaryDraft, rules: Sequence[str]) -> tuple[str, ...]:
     told += [" ".join(text.split()) for decision in draft.decisions for text in (decision.chosen, decision.why, *decision.rejected)]
     if not rules or not any(told):
         return ()
-    return tuple({folded(sentence) for sentence, _, _ in offending_sentences(rules, "\n".join(text for text in told if text))})
+    return tuple({folded(sentence) for sentence, _, _ in offending_sentences(rules, "\n\n".join(text for text in told if text))})
 
 
 @dataclass(slots=True)
@@ -145,10 +155,17 @@ class _Door:
         plain = folded(text)
         if is_placeholder(plain) or self._restates_a_pin(plain) or (not is_request and self._distorts_a_pin(plain)):
             return False
-        if (gives_order(plain) or claims_authority(plain)) and plain not in self.carried and not self._is_the_users(text):
+        if (gives_order(plain) or claims_authority(plain) or rule_in(plain) is not None) and not self.is_the_users(text):
             self.removed += 1
             return False
         return True
+
+    def marked(self, text: str) -> str:
+        """Return an item, marked as the summarizer's own where nobody said it in so many words."""
+        tidy = _tidy(text)
+        if tidy.startswith(CLAIM) or folded(tidy) in self.carried or self.sources.holder(text, None) is not None:
+            return tidy
+        return _tidy(f"{CLAIM}{tidy}")
 
     def _restates_a_pin(self, plain: str) -> bool:
         bare = plain.removesuffix("…").strip()
@@ -160,7 +177,10 @@ class _Door:
         self.distorted += found
         return found
 
-    def _is_the_users(self, text: str) -> bool:
+    def is_the_users(self, text: str) -> bool:
+        """Say whether a person said `text` in so many words, or the summary in force already has it as theirs."""
+        if folded(text) in self.carried and text:
+            return True
         held = self.sources.holder(text, None)
         return held is not None and held[1] == "user"
 
@@ -185,6 +205,9 @@ class _Door:
     def _may_tell(self, statement: str, found: Fact) -> bool:
         if gives_order(statement):
             return found.said_by == "user"
+        # A rule nobody said is no fact: what tools and people say stands as theirs.
+        if rule_in(statement) is not None and found.said_by == "ai" and found.source is None and folded(statement) not in self.known:
+            return False
         # The model's own words about authority are no source at all.
         return not claims_authority(statement) or found.said_by != "ai" or folded(statement) in self.known
 

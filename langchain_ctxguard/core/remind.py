@@ -39,7 +39,9 @@ def with_reminder(messages: Sequence[BaseMessage], rules: Sequence[Constraint]) 
     if not messages or not _has_place(messages):
         return messages
     made = reminder(rules)
-    return messages if made is None else [*messages, made]
+    if made is None or (messages[-1].name == REMINDER and messages[-1].content == made.content):
+        return messages
+    return [*messages, made]
 
 
 def length_without_reminder(messages: Sequence[BaseMessage]) -> int:
@@ -48,7 +50,7 @@ def length_without_reminder(messages: Sequence[BaseMessage]) -> int:
 
 
 def _has_place(messages: Sequence[BaseMessage]) -> bool:
-    if isinstance(messages[-1], AIMessage) or messages[-1].name == REMINDER:
+    if isinstance(messages[-1], AIMessage):
         return False
     answered: set[str | None] = set()
     for message in reversed(messages):

@@ -38,7 +38,8 @@ def render_rules(rules: Sequence[Constraint]) -> str:
     """
     if not rules:
         return ""
-    lines = "\n".join(f"- {rule.text}" for rule in rules)
+    # Two owners may have declared the same words: they are pinned once.
+    lines = "\n".join(f"- {text}" for text in dict.fromkeys(rule.text for rule in rules))
     return f'\n\n<{RULES} fingerprint="{rules_fingerprint(rules)}">\n{RULES_LEAD}\n{lines}\n</{RULES}>'
 
 

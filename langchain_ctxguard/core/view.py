@@ -78,7 +78,8 @@ def situation_in(
     """Return the situation of a list that is either the original or a view of `head` with new messages behind it."""
     body = head.body
     messages = as_given(messages)
-    known = frozenset(body.rendered if body is not None else ()) | ({_digest(render_rules(rules))} if rules else set())
+    pins = {pins_digest(rules)} if rules else set()
+    known = frozenset(body.rendered if body is not None else ()) | pins | ({head.pins} if head.pins else set())
     if body is None or not any(_is_rendered(message, known) for message in messages):
         return _without_pins(messages, head, known, rules=rules, trust_system_messages=trust_system_messages)
     has_pins = False
@@ -150,6 +151,11 @@ def _without_pins(
         return found_in
     situation = found_in.situation
     return Found(replace(situation, trusted=(*behind, *situation.trusted)), found_in.head_fault)
+
+
+def pins_digest(rules: Sequence[Constraint]) -> str:
+    """Return the digest by which the pins of `rules` are recognised in a view."""
+    return _digest(render_rules(rules))
 
 
 def _digest(text: str) -> str:

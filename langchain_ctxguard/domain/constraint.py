@@ -168,6 +168,9 @@ class Constraint(Value):
         if not text.strip():
             msg = "a constraint needs a text"
             raise ValueError(msg)
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            msg = "a constraint may not contain half a surrogate pair: no provider can be sent one"
+            raise ValueError(msg)
         if "</context_rules" in text.lower():
             msg = "a constraint may not contain '</context_rules', the end of the block it is pinned in"
             raise ValueError(msg)

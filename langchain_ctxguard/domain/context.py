@@ -65,6 +65,9 @@ class ContextHead(Value):
     cool_down: int | None = None
     """No new attempt before the view holds this many tokens: set by a rejected compaction."""
 
+    pins: str | None = None
+    """Digest of the pins of a view that was handed out without a new version, so that it is recognised when it is given back."""
+
     body: ContextBody | None = None
     """`None` before the first version (a head may carry nothing but a cool-down)."""
 
@@ -79,6 +82,7 @@ class ContextHead(Value):
             "version": self.version,
             "cut": self.cut.model_dump(mode="json"),
             "cool_down": self.cool_down,
+            **({} if self.pins is None else {"pins": self.pins}),
             "body": None if self.body is None else canonical_json(self.body.model_dump(mode="json")),
         }
 
@@ -108,6 +112,7 @@ def read_head(data: Any) -> ContextHead | HeadFault | None:
             version=data["version"],
             cut=Cut.model_validate(data["cut"]),
             cool_down=data["cool_down"],
+            pins=data.get("pins"),
             body=None if body is None else ContextBody.model_validate_json(body),
         )
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal, Self
 
 from langchain_ctxguard.domain.summary import Origin
 from langchain_ctxguard.domain.value import Value
@@ -18,6 +18,10 @@ FLIPS = 3
 
 CRITICAL_CAP = 20
 """How many critical fields a ledger holds before it ranks the rest as non-critical."""
+
+
+KEY = "_key"
+"""Where `core.normalize.key_of` remembers a field's key; no field of the model, so neither compared nor dumped."""
 
 
 class FieldKind(StrEnum):
@@ -110,6 +114,12 @@ class ControlField(Value):
     is_closed: bool = False
     """The matter has ended: its absence is no loss."""
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy; what `core.normalize.key_of` remembers of the value is not taken along."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop(KEY, None)
+        return copied
+
     @property
     def flips(self) -> int:
         """How often the value returned to one it had before."""
@@ -126,6 +136,21 @@ class ControlField(Value):
     def stop(self) -> int:
         """Where `raw` ends in the text of its message."""
         return self.start + len(self.raw)
+
+
+_SET = set(ControlField.model_fields)
+_ABSENT = {name: info.get_default() for name, info in ControlField.model_fields.items() if not info.is_required()}
+
+
+def new_field(**values: Any) -> ControlField:
+    """Return a field of values known to be right, without validating them: an extraction makes thousands."""
+    field = object.__new__(ControlField)
+    # The four attributes of a pydantic model; the model is frozen, so they are set past it.
+    object.__setattr__(field, "__dict__", {**_ABSENT, **values})
+    object.__setattr__(field, "__pydantic_fields_set__", _SET)
+    object.__setattr__(field, "__pydantic_extra__", None)
+    object.__setattr__(field, "__pydantic_private__", None)
+    return field
 
 
 ChangeKind = Literal["digit", "shifted", "unit", "extended", "truncated", "negated", "blurred", "renamed", "value"]

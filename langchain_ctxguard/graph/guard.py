@@ -137,8 +137,19 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         """Ways out for when the context itself is the trouble; each is recorded with its reason."""
         return self.turns.hatches
 
+    def handed_over(self, *, thread: str | None = None, tools: Sequence[Any] = ()) -> tuple[Constraint, ...]:
+        """Return the rules in force now for whoever is handed them by value: a sub-agent (`constraints=guard.handed_over()`), or `compact_messages`.
+
+        They hold everywhere there: thread, tool and agent of the one who hands them over mean nothing to the other.
+
+        Args:
+            thread: For rules whose scope is a thread.
+            tools: The agent's tools, for rules whose scope is one of them.
+        """
+        return self.turns.handed_over(thread=thread, tools=tools)
+
     def rules(self, *, thread: str | None = None, tools: Sequence[Any] = ()) -> tuple[Constraint, ...]:
-        """Return the rules in force now, strongest first: to list them, or to hand them to a sub-agent by value (`constraints=guard.rules()`).
+        """Return the rules in force now, strongest first: to list them.
 
         Args:
             thread: For rules whose scope is a thread.

@@ -6,19 +6,16 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
 from typing import Literal
 
 from langgraph.types import interrupt
 
 from langchain_ctxguard.core.enforcement import check_enforcement, standing_of
 from langchain_ctxguard.core.lexicon import permits
+from langchain_ctxguard.core.opposites import opposites
 from langchain_ctxguard.core.render import rules_fingerprint
 from langchain_ctxguard.core.resolve import Conflict, Resolved, ShadowReason, check_conflicts, resolve
-from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.domain.constraint import Authority, Constraint, Place
-from langchain_ctxguard.domain.retention import Retention
-from langchain_ctxguard.domain.value import digest_of
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import ConstraintConflictError
 from langchain_ctxguard.graph.bounded import Bounded
@@ -127,7 +124,7 @@ class RulesInForce:
     def _resolved(self, place: Place) -> tuple[Resolved, Heads]:
         record = self._registry.on_record(place)
         rules = (*self._own, *record.constraints)
-        pairs = _contradictions(tuple(sorted({rule.text for rule in rules if rule.authority is not Authority.INFERRED})))
+        pairs = opposites(rule.text for rule in rules if rule.authority is not Authority.INFERRED)
         resolved = resolve(
             rules,
             place=place,
@@ -137,19 +134,6 @@ class RulesInForce:
             permits=permits,
         )
         return resolved, record.heads
-
-
-@lru_cache(maxsize=64)
-def _contradictions(texts: tuple[str, ...]) -> frozenset[tuple[str, str]]:
-    """Return the pairs of rules of which the second says the opposite of the first. Told by the retention classifier, which keeps silent in doubt."""
-    by_id = {digest_of(text)[:16]: text for text in texts}
-    rules = [{"constraint_id": name, "text": text} for name, text in by_id.items()]
-    return frozenset(
-        (by_id[name], text)
-        for text in texts
-        for _, name, retention in offending_sentences(rules, text)
-        if retention is Retention.CONTRADICTED and by_id[name] != text
-    )
 
 
 def settled_by_person(rules: Rules, record: Callable[[ContextEvent], None], *, may_pause: bool) -> Rules:

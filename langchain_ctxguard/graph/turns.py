@@ -23,7 +23,7 @@ from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.compact import config_of, rules_of
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
-from langchain_ctxguard.core.remind import with_reminder
+from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.core.settle import as_constraint, inferred_in, settled
@@ -166,8 +166,12 @@ class Turns:
         """Reads the rules that can change while agents run."""
         return self._registry
 
+    def handed_over(self, *, thread: str | None = None, tools: Sequence[Any] = ()) -> tuple[Constraint, ...]:
+        """Return the rules in force as rules that hold everywhere; see `ContextGuard.handed_over`."""
+        return tuple(rule.model_copy(update={"scope": Scope()}) for rule in self.rules(thread=thread, tools=tools))
+
     def rules(self, *, thread: str | None = None, tools: Sequence[Any] = ()) -> tuple[Constraint, ...]:
-        """Return the rules in force now, strongest first: to list them, or to hand them to a sub-agent by value (`constraints=guard.rules()`).
+        """Return the rules in force now, strongest first: to list them.
 
         Args:
             thread: For rules whose scope is a thread.
@@ -308,8 +312,9 @@ class Turns:
         self._notice_fault(call, reading)
         self._notice_compactor(state, call)
         lead = self._lead(state, call, reading.messages, request.model)
-        if lead is not None:
-            call = replace(call, lead_tokens=self._count([lead]))
+        beside = [message for message in (lead, self._reminder(call)) if message is not None]
+        if beside:
+            call = replace(call, lead_tokens=self._count(beside))
             reading = self._read(call)
         whole = self._whole(call, request.model) if self._hatches.shows_all(thread) else None
         attempt: Attempt | None = None
@@ -317,6 +322,7 @@ class Turns:
             attempt, reading = self._due(call, reading, request.model, run_of(runtime))
         else:
             reading = whole
+            lead = self._lead(state, call, whole.messages, request.model)
         head: ContextHead | None = None
         tokens: int | None = None
         sent = _showing(request, reading)
@@ -333,6 +339,7 @@ class Turns:
             response = yield from self._asked(sent, call, reading, head, tokens)
         except ContextOverflowError as overflow:
             head, sent = yield from self._smaller(request, call, head, overflow)
+            lead = self._lead(state, call, sent.messages, request.model)
             if lead is not None:
                 sent = _sending(sent, sent.system_message, [lead, *sent.messages])
             response = yield from self._asked(sent, call, reading, head, None)
@@ -355,10 +362,9 @@ class Turns:
         self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None, tokens: int | None
     ) -> Generator[Step, Any, Any]:
         """Call the model with the view, reminded of the critical rules at its end if so set, and tell the hooks what became of its prefix."""
-        if self._remind == "critical":
-            messages = with_reminder(sent.messages, call.rules)
-            if messages is not sent.messages:
-                sent = _sending(sent, sent.system_message, messages)
+        messages = self._reminded(sent.messages, call.rules)
+        if messages is not sent.messages:
+            sent = _sending(sent, sent.system_message, messages)
         if self._watch is None:
             return (yield Ask(sent))
         watched = self._watch.before(
@@ -378,6 +384,13 @@ class Turns:
         if report is not None:
             self._engine.record(report)
         return response
+
+    def _reminder(self, call: Call) -> HumanMessage | None:
+        return reminder(call.rules) if self._remind == "critical" else None
+
+    def _reminded(self, messages: Sequence[BaseMessage], rules: tuple[Constraint, ...]) -> Any:
+        """Return the messages with the critical rules at their end, if so set; the same list otherwise."""
+        return with_reminder(messages, rules) if self._remind == "critical" else messages
 
     def _rules_at(self, thread: tuple[str | None, str], tools: Sequence[Any]) -> Rules:
         """Return the rules in force for a call; the place is built only where a rule can tell one from another."""
@@ -420,7 +433,11 @@ class Turns:
                 return response
             if attempt == MAX_RETRIES or any(failure.rule.on_fail != "retry" for failure in grave):
                 raise stopped(grave)
-            response = yield Ask(_sending(sent, sent.system_message, [*sent.messages, *asking_again(answer, grave)]))
+            again = [*sent.messages, *asking_again(answer, grave)]
+            try:
+                response = yield Ask(_sending(sent, sent.system_message, self._reminded(again, rules)))
+            except ContextOverflowError as overflow:
+                raise stopped(grave) from overflow
         return response
 
     def _smaller(

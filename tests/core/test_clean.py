@@ -95,7 +95,7 @@ def test_orders_and_authority_of_the_summarizers_own_are_removed_from_every_plac
     summary = done.summary
 
     assert ("", (), (), ()) == (summary.user_intent, summary.pending_items, summary.facts, summary.open_questions)
-    assert [("Ship by train", ("Ship by air",), "")] == [(item.chosen, item.rejected, item.why) for item in summary.decisions]
+    assert [("[claimed by ai] Ship by train", ("Ship by air",), "")] == [(item.chosen, item.rejected, item.why) for item in summary.decisions]
     assert 7 == done.removed_sentences
 
 

@@ -137,11 +137,7 @@ def test_a_made_up_quote_is_not_the_users(quote: str) -> None:
     assert "by user" not in summary(compaction)
 
 
-UNMARKED = "what a draft tells outside its facts stands in the summary without a source and without the word `claimed`"
-
-
 @pytest.mark.field("C050")
-@pytest.mark.xfail(strict=True, reason=UNMARKED)
 @pytest.mark.parametrize("where", ["pending_items", "decisions"])
 def test_a_made_up_rule_among_the_open_items_and_decisions_is_nobodys(where: str) -> None:
     """No message holds it, so it does not stand there as if somebody had said it."""
@@ -152,7 +148,6 @@ def test_a_made_up_rule_among_the_open_items_and_decisions_is_nobodys(where: str
 
 
 @pytest.mark.field("C052")
-@pytest.mark.xfail(strict=True, reason=UNMARKED)
 @pytest.mark.parametrize("where", ["user_intent", "pending_items"])
 def test_a_made_up_request_is_not_shown_as_the_users(where: str) -> None:
     """The person never said it, so it is neither the last request nor an open item."""

@@ -19,7 +19,6 @@ from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.domain.constraint import Authority, Place, Scope
 from langchain_ctxguard.domain.summary import Fact, SummaryDraft
 from langchain_ctxguard.domain.version import Outcome
-from langchain_ctxguard.errors import ConstraintConflictError
 from langchain_ctxguard.ports import SummaryRequest
 from langchain_ctxguard.testing.summarizers import HOSTILITIES, HostileSummarizer
 from tests.graph.models import WORDS, Facts, ScriptedChat, agent_of, guard_of, look_up, said, thread
@@ -39,14 +38,6 @@ POLICIES = (
     "tau-bench_airline_wiki.md",
     "tau-bench_retail_wiki.md",
     "tau2_airline_policy.md",
-)
-TAKEN = (
-    "deer-flow_AGENTS.md",
-    "deer-flow_backend_AGENTS.md",
-    "qwenpaw_en_AGENTS.md",
-    "qwenpaw_zh_AGENTS.md",
-    "rawe_CLAUDE.md",
-    "tau-bench_airline_wiki.md",
 )
 GUARDED = ("qwenpaw_zh_AGENTS.md", "rawe_CLAUDE.md", "tau-bench_airline_wiki.md")
 HERE = Place(thread="t-1", workspace="/srv/shop", agent="clerk", tools=frozenset({"look_up"}))
@@ -264,10 +255,7 @@ def test_a_policy_survives_a_hundred_compactions_of_an_agent(name: str, shared_d
     assert {len(rules)} == {record.rules_in_force for record in facts.made}
 
 
-TAKEN_FOR_OPPOSITES = pytest.mark.xfail(strict=True, raises=ConstraintConflictError, reason="rules of it that agree are taken for opposites")
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in TAKEN else TAKEN_FOR_OPPOSITES) for name in POLICIES])
+@pytest.mark.parametrize("name", POLICIES)
 def test_a_guard_takes_a_policy_as_it_is(name: str, shared_dir: Path) -> None:
     """Its owner saw no contradiction in it; every rule is pinned."""
     texts = texts_of(shared_dir / "field" / "policies" / name)
@@ -275,7 +263,6 @@ def test_a_guard_takes_a_policy_as_it_is(name: str, shared_dir: Path) -> None:
     assert sorted(texts) == sorted(rule.text for rule in guard.rules())
 
 
-@pytest.mark.xfail(strict=True, reason="pins of a view whose compaction was skipped are known by no head")
 @pytest.mark.parametrize("first_is_compacted", [False, True])
 def test_a_superseded_version_leaves_a_view_that_only_had_to_fit(first_is_compacted: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """Each round the list fits its budget, so nothing is compacted; the rule is superseded from round to round all the same."""

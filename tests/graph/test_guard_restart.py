@@ -117,7 +117,7 @@ def test_a_version_made_here_is_carried_on_there(tmp_path: Path) -> None:
         assert version + len(later.made) == head_of(agent).version
     assert later.made
     assert notes.requests[0].previous is not None
-    assert "NOTES" in notes.requests[0].previous.user_intent
+    assert any("NOTES" in fact.statement for fact in notes.requests[0].previous.facts)
 
 
 async def test_an_async_saver_keeps_the_version(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_declared_rule_is_in_force_at_once_for_every_reader(log: MemoryLog, re
     """A rule declared in one place is in the very next answer of every other, word for word."""
     other = ConstraintReader(log, clock=lambda: NOW)
     assert [] == in_force(other)
-    text = "绝不删除订单。\r\n  two  blanks, half a pair \ud83d, e\u0301 "
+    text = "绝不删除订单。\r\n  two  blanks, a pair \U0001f600, e\u0301 "
     declared = registry.writer("system", by="ops").declare(rule(text=text), "order 4711 was lost")
     assert (declared,) == other.in_force() == registry.reader().in_force()
     assert text == other.in_force()[0].text
