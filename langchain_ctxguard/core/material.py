@@ -208,7 +208,8 @@ def _with_inferred(evidence: Evidence, keys: Sequence[str], at: int, situation: 
     messages = situation.repaired.messages
     pinned = {folded(rule.text) for rule in situation.rules}
     found = infer(messages[:at], keys[:at], start=situation.start)
-    kept = infer(messages[at:], keys[at:], start=situation.start + at)
+    # What stays can only end what is carried.
+    kept = infer(messages[at:], keys[at:], start=situation.start + at) if found or evidence.inferred else ()
     # A wish for the task at hand ends with it: when a person has asked for something else since.
     known = evidence.inferred if last_request(messages) is None else after_task(evidence.inferred)
     carried = tuple(rule for rule in merged(known, found, kept=kept) if folded(rule.text) not in pinned)
