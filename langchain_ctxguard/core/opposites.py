@@ -18,11 +18,12 @@ Polarity = Literal["ban", "duty", "permission"]
 
 _WORD = re.compile(r"[a-z0-9][a-z0-9_'./:-]*[a-z0-9]|[a-z0-9]|[\u3400-\u9fff\uf900-\ufaff]+")
 _CONTRACTION = re.compile(r"n['\u2019]t\b")
-_EMPTY = frozenset(
-    "a an the any all every each some this that these those it its is are was were be been being do does did done of to for in on at by with you we they "
-    "i he she your our their must shall should will would may might can could need needs have has had not never no always only please also ever under "
-    "circumstances whatsoever allowed permitted forbidden prohibited required free okay ok welcome make sure ensure from now".split()
-)
+_EMPTY_WORDS = """
+a an the any all every each some this that these those it its is are was were be been being do does did done of to for in on at by with you we
+they i he she your our their must shall should will would may might can could need needs have has had not never no always only please also ever
+under circumstances whatsoever allowed permitted forbidden prohibited required free okay ok welcome make sure ensure from now
+"""
+_EMPTY = frozenset(_EMPTY_WORDS.split())
 _BAN = re.compile(r"\b(?:not|never|no|cannot|nobody|forbidden|prohibited|refrain|avoid)\b|不|禁|勿|别|严禁|杜绝", re.IGNORECASE)
 _DENIED = re.compile(r"\b(?:not|never|no longer) (?:need|have|required|obliged|necessary)\b|不必|无需|无须|不用|不需要", re.IGNORECASE)
 _HAN_EMPTY = re.compile(
