@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from langchain_ctxguard.backends.chat_model import ChatModelSummarizer
     from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
     from langchain_ctxguard.compact import Compaction, acompact_messages, compact_messages
+    from langchain_ctxguard.core.diff import diff_fields
+    from langchain_ctxguard.core.extract import extract_fields
     from langchain_ctxguard.core.retention import check_retention, classify_retention
     from langchain_ctxguard.domain.config import GuardConfig
     from langchain_ctxguard.domain.constraint import Constraint
+    from langchain_ctxguard.domain.control import ControlField
     from langchain_ctxguard.domain.extensions import Extensions
     from langchain_ctxguard.domain.summary import StructuredSummary
     from langchain_ctxguard.graph.guard import ContextGuard
@@ -33,6 +36,7 @@ _HOMES = {
     "Constraint": "domain.constraint",
     "ConstraintRegistry": "records.constraints",
     "ContextGuard": "graph.guard",
+    "ControlField": "domain.control",
     "Extensions": "domain.extensions",
     "ExtractiveSummarizer": "backends.extractive",
     "GuardConfig": "domain.config",
@@ -43,6 +47,8 @@ _HOMES = {
     "check_retention": "core.retention",
     "classify_retention": "core.retention",
     "compact_messages": "compact",
+    "diff_fields": "core.diff",
+    "extract_fields": "core.extract",
 }
 
 __all__ = [
@@ -52,6 +58,7 @@ __all__ = [
     "Constraint",
     "ConstraintRegistry",
     "ContextGuard",
+    "ControlField",
     "Extensions",
     "ExtractiveSummarizer",
     "GuardConfig",
@@ -62,6 +69,8 @@ __all__ = [
     "check_retention",
     "classify_retention",
     "compact_messages",
+    "diff_fields",
+    "extract_fields",
 ]
 
 

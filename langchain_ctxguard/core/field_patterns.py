@@ -12,19 +12,21 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from langchain_ctxguard.core.field_words import (
+    CHOICE_WORDS,
     CJK,
     CN,
     CURRENCY,
-    CHOICE_WORDS,
     EMPHASIS_WORDS,
+    ENDING_WORDS,
     FROM_TWO,
     MONTH,
     PRODUCTS,
+    SHORT_WEEKDAY,
+    UNIT,
     WEEKDAY,
     WORD_NUMBER,
     ZH_CLASSIFIER,
     ZH_MEASURE,
-    UNIT,
 )
 
 NUM = r"(?:[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?)"
@@ -39,7 +41,7 @@ _MONEY_WORD = (
     "(?:元整?|块钱|块|人民币|美元|美金|欧元|英镑|日元|日圆|港币|港元|韩元|新币|新加坡元|澳元|加元|瑞士法郎|瑞郎|新台币|台币|泰铢|卢布|卢比"
     f"|(?:{CURRENCY}|dollars?|euros?|pounds?(?: sterling)?|yen|yuan|francs?|cents|bucks)\\b)"
 )
-_CLOCK_EN = r"(?:[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?\b(?: ?[AaPp](?:\.[Mm]\.|[Mm]\b))?|[0-9]{1,2} ?[AaPp](?:\.[Mm]\.|[Mm]\b))"
+_CLOCK_EN = r"(?:[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?: ?[AaPp](?:\.[Mm]\.|[Mm]\b)|\b)|[0-9]{1,2} ?[AaPp](?:\.[Mm]\.|[Mm]\b))"
 _AT = rf"(?:,? (?:at |@ ?)?{_CLOCK_EN})?"
 _DAYPART = "(?:凌晨|清晨|早上|早晨|上午|中午|下午|午后|傍晚|晚上|夜里|夜间|半夜|深夜|晚|早)"
 _HOUR_ZH = f"(?:[0-9]{{1,2}}|{CN}{{1,3}})"
@@ -49,7 +51,8 @@ _ISO_TIME = r"(?:(?:[Tt]| {1,2})[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9}
 _RELATIVE_ZH = "(?:大后天|大前天|今天|明天|后天|昨天|前天|今日|明日|昨日|今晚|明晚|昨晚|今早|明早|当天)"
 _WEEKDAY_ZH = "(?:(?:上上个?|下下个?|上个?|下个?|这个?|本)?(?:周|星期|礼拜)[一二三四五六日天])"
 _DURATION_EN = (
-    "(?:milliseconds?|millis|msecs?|ms|microseconds?|μs|us|seconds?|secs?|s|minutes?|mins?|hours?|hrs?|hr|h|days?|d|weeks?|wks?|months?|mos|years?|yrs?|yr)\\b"
+    "(?:milliseconds?|millis|msecs?|ms|microseconds?|μs|us|seconds?|secs?|s|minutes?|mins?|hours?|hrs?|hr|h|days?|d|weeks?|wks?|months?|mos|years?"
+    "|yrs?|yr)\\b"
 )
 _DURATION_ZH = "(?:毫秒|微秒|秒钟|秒|分钟|个半小时|个半钟头|个半月|个小时|个钟头|小时|钟头|天|个星期|星期|个礼拜|周|个月|年|载)"
 _COMPONENT = f"(?:[A-Za-z0-9_.@+~%=$*-]+|[{CJK}]{{1,30}}(?:[A-Za-z0-9_.-]*))"
@@ -59,7 +62,18 @@ _PLACE = rf"(?:{_SYMBOLS}|:[0-9]+(?::[0-9]+)?)"
 
 FAMILIES: tuple[tuple[str, str, str], ...] = (
     ("address", "A", rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,24}}(?::[a-z0-9]{{1,12}}){{0,3}}:@?//|www\.){_ADDRESS}+"),
+    (
+        "settings",
+        "A",
+        (
+            r"(?:[Ss]erver|[Dd]ata [Ss]ource|[Hh]ost|DSN|[Dd]river|AccountName|AccountEndpoint|DefaultEndpointsProtocol|Endpoint|[Uu]ser [Ii][Dd]"
+            r"|[Dd]atabase|Initial Catalog)"
+            r"=[^\s;，。；]+(?:;[A-Za-z][A-Za-z ]{0,30}=[^;\s，。；]+)+;?|host=[^\s;]+(?: (?:port|dbname|user|password|sslmode"
+            r"|hostaddr)=[^\s;，。；]+)+"
+        ),
+    ),
     ("email", "0A", r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"),
+    ("windows", "-", r"\\\\[A-Za-z0-9._-]+(?:\\[A-Za-z0-9._$-]+)+"),
     ("windows", "A", rf"[A-Za-z]:\\(?:{_WINDOWS}+(?: {_WINDOWS}+){{0,3}}\\)*[^\s\\/:*?\"<>|“”，。；、：！？（）,;)]*"),
     ("path", "-", rf"(?:~|\.{{1,2}})?/{_COMPONENT}(?:/{_COMPONENT})*/?{_PLACE}?"),
     ("path", "0A-", rf"[A-Za-z0-9_.-]*[A-Za-z_.][A-Za-z0-9_.-]*/{_COMPONENT}(?:/{_COMPONENT})*/?{_PLACE}?"),
@@ -67,45 +81,93 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
     (
         "code",
         "A",
-        r"(?:HTTP(?:/[0-9.]+)?|[Ss]tatus(?: [Cc]ode)?|[Ee]xit(?:ed)?(?: with)?(?: [Cc]ode| [Ss]tatus)|[Rr]eturn code|[Ee]rror(?: code)?|ERROR|SMTP|errno|code)"
-        r"[ :=#]{1,3}[0-9]{1,5}\b",
+        (
+            r"(?:HTTP(?:/[0-9.]+)?|[Ss]tatus(?: [Cc]ode)?|[Ee]xit(?:ed)?(?: with)?(?: [Cc]ode| [Ss]tatus)|[Rr]eturn code|[Ee]rror(?: code)?|ERROR"
+            r"|SMTP"
+            r"|errno|code)"
+            r"[ :=#]{1,3}[0-9]{1,5}\b|SQLSTATE[ :=\[]{1,2}[0-9A-Z]{5}\b|SIG(?:SEGV|KILL|TERM|ABRT|BUS|FPE|ILL|INT|HUP|PIPE)\b"
+        ),
     ),
-    ("code", "汉", r"(?:退出码|状态码|错误码|返回码|错误代码|报错)[ :：=]{0,2}[0-9]{1,5}\b"),
-    ("code", "0", r"[0-9]{3} ?(?:错误|报错|状态码)"),
-    ("term", "0", rf"[0-9]{{1,2}}(?:\.[0-9])?(?:%|/)[0-9]{{1,3}},? ?(?:[Nn]et|NET|n/)[ -]?[0-9]{{1,3}}\b|(?:[0-9]{{1,3}}|{CN}{{1,4}}) ?天账期"),
+    ("code", "汉", r"(?:退出码|状态码|错误码|返回码|错误代码|报错)[ :：=]{0,2}-?[0-9]{1,10}\b"),
+    (
+        "code",
+        "0",
+        (
+            r"[0-9]{3} ?(?:错误|报错|状态码)|[45][0-9]{2} (?:Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Method Not Allowed"
+            r"|Conflict"
+            r"|Gone|Too Many Requests|Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out)\b"
+        ),
+    ),
+    ("term", "0", rf"[0-9]{{1,2}}(?:\.[0-9])?(?:%/|%|/)[0-9]{{1,3}},? ?(?:[Nn]et|NET|n/)[ -]?[0-9]{{1,3}}\b|(?:[0-9]{{1,3}}|{CN}{{1,4}}) ?天账期"),
     ("term", "A", r"(?:NET|[Nn]et)[ -]?[0-9]{1,3}\b(?: EOM| days)?|[Dd]ue (?:up)?on receipt|(?:COD|CIA|CWO)\b|[Cc]ash on delivery"),
     ("term", "汉", rf"(?:月结|账期) ?(?:[0-9]{{1,3}}|{CN}{{1,4}}) ?[天日]|{CN}{{1,4}} ?天账期|货到付款|款到发货|见票即付"),
-    ("date", "0", rf"[0-9]{{4}}[-/.][0-9]{{1,2}}[-/.][0-9]{{1,2}}(?:{_ISO_TIME}|\b)|[0-9]{{1,2}}/[0-9]{{1,2}}/[0-9]{{4}}\b{_AT}"),
+    (
+        "date",
+        "0",
+        (
+            rf"[0-9]{{4}}[-/.][0-9]{{1,2}}[-/.][0-9]{{1,2}}(?:{_ISO_TIME}|\b)|[0-9]{{1,2}}/[0-9]{{1,2}}/[0-9]{{4}}\b{_AT}"
+            rf"|[0-9]{{1,2}}\.[0-9]{{1,2}}\.[0-9]{{4}}\b|[0-9]{{1,2}}-{MONTH}-[0-9]{{4}}\b|[0-9]{{1,2}}月[底末]"
+        ),
+    ),
     (
         "date",
         "0汉",
-        rf"(?:(?:[0-9]{{4}}|[〇零○一二三四五六七八九]{{4}}) ?年 ?)?(?:[0-9]{{1,2}}|{CN}{{1,3}}) ?月 ?(?:[0-9]{{1,2}}|{CN}{{1,3}}) ?[日号]{_AT_ZH}",
+        (
+            rf"(?:(?:[0-9]{{4}}|[0-9]{{2}}|[〇零○一二三四五六七八九]{{4}}) ?年 ?)?(?:[0-9]{{1,2}}|{CN}{{1,3}}) ?月 ?(?:[0-9]{{1,2}}|{CN}{{1,3}}) "
+            rf"?[日号]{_AT_ZH}"
+            rf"|(?:[0-9]{{1,2}}|{CN}{{1,3}})号{_AT_ZH}"
+        ),
     ),
-    ("date", "汉", rf"{_RELATIVE_ZH}{_AT_ZH}|{_WEEKDAY_ZH}{_AT_ZH}|(?:这个|本|下个?|上个?)?月[底末]|年[底末]"),
-    ("date", "A", rf"(?:{WEEKDAY},? )?{MONTH} [0-9]{{1,2}}(?:st|nd|rd|th)?\b(?:,? (?:19|20)[0-9]{{2}}\b)?{_AT}"),
-    ("date", "0A", rf"(?:{WEEKDAY},? )?(?:the )?[0-9]{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH}(?:,? (?:19|20)[0-9]{{2}}\b)?{_AT}"),
+    (
+        "date",
+        "汉",
+        (
+            rf"{_RELATIVE_ZH}{_AT_ZH}|{_WEEKDAY_ZH}{_AT_ZH}|(?:这个|本|下个?|上个?)?月[底末]|年[底末]|{CN}{{1,2}}月[底末]|(?:这个|本|下个?|上个?"
+            rf"|当)月 ?(?:[0-9]{{1,2}}"
+            rf"|{CN}{{1,3}}) ?[日号]{_AT_ZH}|(?:[0-9]{{1,2}}|{CN}{{1,3}})号{_AT_ZH}"
+        ),
+    ),
+    ("date", "A", rf"(?:{SHORT_WEEKDAY},? )?{MONTH} [0-9]{{1,2}}(?:st|nd|rd|th)?\b(?:,? (?:19|20)[0-9]{{2}}\b)?{_AT}"),
+    ("date", "0A", rf"(?:{SHORT_WEEKDAY},? )?(?:the )?[0-9]{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH}(?:,? (?:19|20)[0-9]{{2}}\b)?{_AT}"),
     (
         "date",
         "A",
-        rf"(?:the )?day (?:after tomorrow|before yesterday){_AT}|(?:[Tt]oday|[Tt]omorrow|[Yy]esterday)\b{_AT}"
-        rf"|(?:(?:[Nn]ext|[Ll]ast|[Tt]his|[Cc]oming) )?{WEEKDAY}\b{_AT}|(?:[Tt]he )?[Ee]nd of (?:the|this|next|last) (?:month|year)\b",
+        (
+            rf"(?:the )?day (?:after tomorrow|before yesterday){_AT}|(?:[Tt]oday|[Tt]omorrow|[Yy]esterday)\b{_AT}"
+            rf"|(?:(?:[Nn]ext|[Ll]ast|[Tt]his|[Cc]oming) )?{WEEKDAY}\b{_AT}|(?:[Tt]he )?[Ee]nd of (?:the|this|next|last) (?:month|year)\b|(?:[Tt]he "
+            rf")?[Ee]nd of {MONTH}(?: (?:19|20)[0-9]{{2}}\b)?"
+        ),
     ),
     ("iban", "A", r"[A-Z]{2}[0-9]{2} ?(?:[A-Z0-9]{4} ?){2,7}[A-Z0-9]{1,4}\b"),
     ("phone", "-", r"\+[0-9]{1,3}(?:[ -]?\(?[0-9]{1,5}\)?){1,6}\b|\([0-9]{2,5}\) ?[0-9]{3,4}(?:[ -]?[0-9]{2,4}){1,2}\b"),
+    ("groups", "0", r"[0-9]{4}(?: [0-9]{4}){2,4}(?: [0-9]{1,4})?\b"),
     (
         "phone",
         "0",
-        r"0[0-9]{2,4}[ -][0-9]{3,8}(?:[ -][0-9]{2,4}){0,3}\b|[0-9]{3}[-. ][0-9]{3}[-. ][0-9]{4}\b|1[3-9][0-9][ -][0-9]{4}[ -][0-9]{4}\b"
-        r"|[48]00[- ][0-9]{3,4}[- ][0-9]{3,4}\b",
+        (
+            r"0[0-9]{2,4}[ -][0-9]{2,8}(?:[ -][0-9]{2,4}){0,3}\b|[0-9]{3}[-. ][0-9]{3}[-. ][0-9]{4}\b|1[3-9][0-9][ -][0-9]{4}[ -][0-9]{4}\b|1[- "
+            r"][2-9][0-9]{2}[- ][0-9]{3}[- ][0-9]{4}\b"
+            r"|[48]00[- ][0-9]{3,4}[- ][0-9]{3,4}\b"
+        ),
     ),
     ("time", "汉", rf"{_DAYPART} ?{_CLOCK_ZH}|{CN}{{1,3}}点(?:半|[一三]刻|{_HOUR_ZH}分|整|钟)?"),
     ("time", "0", rf"[0-9]{{1,2}}点(?:半|[一三]刻|{_HOUR_ZH}分|整|钟)?|[0-9]{{1,2}}时[0-9]{{1,2}}分|{_CLOCK_EN}"),
-    ("share", "0-", rf"{_RANGE}{_SIGN}{NUM} ?(?:%|‰|(?:percent|per ?cent|pct)\b)|[0-9]成"),
+    ("share", "0-", rf"{_RANGE}{_SIGN}{NUM} ?(?:%|‰|(?:percent|per ?cent|pct|percentage points?)\b|个百分点)|[0-9]成"),
     ("share", "汉", rf"[百千万]分之(?:{CN}{{1,8}}(?:点{CN}{{1,4}})?|{NUM})|{CN}成{CN}?"),
-    ("heat", "0-", rf"{_RANGE}{_SIGN}{NUM} ?(?:℃|℉|° ?[CF]\b|摄氏度|华氏度|degrees? (?:Celsius|Fahrenheit|C|F)\b|deg [CF]\b)|{NUM}度"),
+    ("heat", "0-", rf"{_RANGE}{_SIGN}{NUM} ?(?:℃|℉|° ?[CF]\b|摄氏度|华氏度|degrees? (?:Celsius|Fahrenheit|C|F)\b|deg [CF]\b)|-?{NUM}度[0-9]?"),
+    ("heat", "A", rf"[Mm]inus {NUM} ?(?:℃|℉|° ?[CF]\b|degrees? (?:Celsius|Fahrenheit|C|F)\b)"),
     ("heat", "汉", rf"零下 ?(?:{NUM} ?(?:℃|° ?C\b|摄氏度|度)|{CN}{{1,4}}度)"),
     ("money", "A-", rf"{_SIGN}{_SYMBOL} ?{_SIGN}{NUM}(?:{_SCALE}|[百千]?[万亿])?|{CURRENCY} ?{_SIGN}{NUM}(?:{_SCALE}|[百千]?[万亿])?"),
-    ("money", "0-", rf"{_RANGE}{_SIGN}{NUM}(?:{_SCALE}|[万亿]{NUM}[千百]|[百千]?[万亿]{{0,2}}|千)? ?{_MONEY_WORD}|{NUM}块[0-9]"),
+    (
+        "money",
+        "0-",
+        (
+            rf"[0-9]{{1,3}}(?:\.[0-9]{{3}})*,[0-9]{{2}} ?€|{NUM}元{NUM}角(?:{NUM}分)?|{_RANGE}{_SIGN}{NUM}(?:{_SCALE}|[万亿]{NUM}[千百]"
+            rf"|[百千]?[万亿]{{0,2}}|千)? "
+            rf"?{_MONEY_WORD}"
+            rf"|{NUM}块[0-9]|{NUM} ?[€£]|{NUM}[毛角]钱?|{NUM} (?:(?:US|Canadian|Australian|Hong Kong|Singapore|New Zealand) dollars?|Swiss francs?)\b"
+        ),
+    ),
     ("money", "汉", rf"(?:人民币)?{CN}{{1,16}}{_MONEY_WORD}{CN}?|人民币 ?(?:{NUM}|{CN}{{1,16}})(?:[百千]?[万亿])?(?:元整?)?"),
     ("span", "0", rf"{_RANGE}{NUM}[- ]?{_DURATION_EN}(?:(?:,| and)? ?{NUM} ?{_DURATION_EN})*"),
     (
@@ -115,33 +177,52 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
     ),
     ("span", "0", rf"{_RANGE}{NUM} ?{_DURATION_ZH}半?(?:零?(?:{NUM}|{CN}{{1,3}}) ?(?:个月|小时|分钟?|秒))*"),
     ("span", "汉", rf"{CN}{{1,6}} ?{_DURATION_ZH}半?(?:零?(?:{NUM}|{CN}{{1,3}}) ?(?:个月|小时|分钟?|秒))*|半(?:个)?(?:小时|钟头|年|个月|个小时|月)"),
-    ("measure", "0-", rf"{_RANGE}{_SIGN}{NUM} ?{UNIT}|{_RANGE}{NUM}万? ?(?:{ZH_MEASURE}|{ZH_CLASSIFIER})|{NUM}万 ?{UNIT}|{NUM} [a-z]{{3,20}}\b"),
-    ("measure", "汉", rf"{CN}{{1,6}}{ZH_MEASURE}|{FROM_TWO}{ZH_CLASSIFIER}"),
-    ("wan", "0", rf"{NUM}[万亿]"),
+    (
+        "measure",
+        "0-",
+        (
+            rf"{_RANGE}{_SIGN}{NUM} ?{UNIT}|{_RANGE}{NUM}万? ?(?:{ZH_MEASURE}|{ZH_CLASSIFIER})|{NUM}万 ?{UNIT}|{NUM} [a-z]{{3,20}}\b(?: "
+            rf"[a-z]{{3,20}}\b)?"
+        ),
+    ),
+    ("measure", "汉", rf"{CN}{{1,6}}{ZH_MEASURE}|{FROM_TWO}{ZH_CLASSIFIER}|半(?:公斤|斤|吨|升|箱|桶|瓶)"),
+    ("wan", "0", rf"{NUM}万[0-9]\b|{NUM}(?:[万亿千]|[kKwW]\b)"),
     ("wan", "汉", rf"{CN}{{2,8}}"),
     (
         "version",
         "A",
-        rf"[vV]\.?[0-9]+(?:\.[0-9]+)*(?:[-.+][0-9A-Za-z]+)*|(?:{PRODUCTS}) ?[0-9]+(?:\.[0-9]+)*(?:[-.+][0-9A-Za-z]+)*"
-        r"|[Vv]ersion v?[0-9]+(?:\.[0-9A-Za-z]+)*",
+        (
+            rf"[vV]\.?[0-9]+(?:\.[0-9]+)*(?:[-.+][0-9A-Za-z]+)*|(?:{PRODUCTS}) ?[0-9]+(?:\.[0-9]+)*(?:[-.+][0-9A-Za-z]+)*"
+            r"|[Bb]uild [0-9]{2,}(?:\.[0-9]+)*\b|[Vv]ersion v?[0-9]+(?:\.[0-9A-Za-z]+)*"
+        ),
     ),
+    ("phone", "0", r"[2-9][0-9]{3} [0-9]{4}\b|[0-9]{3}[ -][0-9]{4}\b"),
     ("colons", "0A-", r"(?:[0-9A-Fa-f]{1,4})?(?::{1,2}[0-9A-Fa-f]{1,4}){2,7}(?:::)?(?:/[0-9]{1,3})?\b"),
     (
         "token",
         "A-",
-        r"#?[A-Za-z]{1,30}(?:[-_./:#+]+[A-Za-z]{1,30}){0,6}[-_./:#+]?[0-9][A-Za-z0-9_]*(?:[-./:_#+~]+[A-Za-z0-9_]+)*|#[0-9][0-9A-Za-z-]*|[A-Z]{2} [0-9]{3,4}\b",
+        (
+            r"#?[A-Za-z]{1,30}(?:[-_./:#+]+[A-Za-z]{1,30}){0,6}[-_./:#+]?[0-9][A-Za-z0-9_]*(?:[-./:_#+~]+[A-Za-z0-9_]+)*|[#!][0-9][0-9A-Za-z-]*"
+            r"|[A-Z]{2} [0-9]{3,4}\b"
+        ),
     ),
     (
         "token",
         "0",
-        r"[0-9]+[A-Za-z_][A-Za-z0-9_]*(?:[-./:_]+[A-Za-z0-9_]+)*|[0-9]{4,}(?:[-./:_]+[A-Za-z0-9_]+)*|[0-9]+(?:[-./:_]+[A-Za-z0-9_]+)+(?:/[0-9]{1,2})?",
+        (
+            r"[0-9]+[A-Za-z_][A-Za-z0-9_]*(?:[-./:_]+[A-Za-z0-9_]+)*|[0-9]{4,}(?:[-./:_]+[A-Za-z0-9_]+)*"
+            r"|[0-9]+(?:[-./:_]+[A-Za-z0-9_]+)+(?:/[0-9]{1,2})?"
+        ),
     ),
     ("shout", "A", r"[A-Z][A-Z0-9]{1,30}(?:_[A-Z0-9]{1,30}){1,8}\b|E[A-Z]{4,16}\b|[A-Z]-[A-Z]{4}\b|[A-Z]_[A-Z]{3,30}\b"),
+    ("docket", "汉", "[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼][A-Z][·•]?[A-Z0-9]{5,6}\\b|国药准字 ?[A-Z][0-9]{8}\\b"),
     ("docket", "-", "[〔\\[（(](?:19|20)[0-9]{2}[〕\\]）)]"),
     ("emphasis", "A汉", EMPHASIS_WORDS),
-    ("choice", "A汉", CHOICE_WORDS),
 )
-"""Family, what it may begin with (`0` a digit, `A` a letter, 汉 a Chinese character, `-` anything else), pattern. At one place the first one that fits is taken."""
+"""Family, what it may begin with (`0` a digit, `A` a letter, 汉 a Chinese character, `-` anything else), pattern.
+
+At one place the first one that fits is taken.
+"""
 
 
 class Candidate(NamedTuple):
@@ -153,9 +234,29 @@ class Candidate(NamedTuple):
 
 
 @cache
+def _words(pattern: str) -> Any:
+    """Compile words that a text is searched for once, before the clauses around them are looked at."""
+    import re2  # type: ignore[import-untyped]  # it ships no types
+
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options)
+
+
+def choice_words(text: str) -> list[int]:
+    """Return where the words stand that choices are made with, in a folded text."""
+    return [found.start() for found in _words(CHOICE_WORDS).finditer(text)]
+
+
+def ending_words(text: str) -> list[int]:
+    """Return where the words stand that call something off, in a folded text."""
+    return [found.start() for found in _words(ENDING_WORDS).finditer(text)]
+
+
+@cache
 def _scanner() -> Any:
     """Compile the families into one pattern over bytes: offsets of bytes cost nothing to convert where the text is ASCII."""
-    import re2  # type: ignore[import-untyped]  # it ships no types
+    import re2
 
     options = re2.Options()
     options.log_errors = False
@@ -164,8 +265,8 @@ def _scanner() -> Any:
 
 
 _ENDS = {
-    "0": ("email", "path", "term", "date", "phone", "time", "money", "token", "colons"),
-    "A": ("email", "path", "term", "date", "time", "share", "heat", "money", "span", "measure", "colons", "token"),
+    "0": ("email", "path", "term", "date", "groups", "phone", "time", "heat", "money", "wan", "token", "colons"),
+    "A": ("email", "path", "code", "term", "date", "time", "share", "heat", "money", "span", "measure", "wan", "colons", "token"),
     "-": ("email", "path", "code", "term", "date", "time", "share", "heat", "money", "span", "measure", "wan", "colons", "token"),
 }
 """Families a candidate that begins with a digit can belong to, by what it ends with: most of them need not be tried."""
@@ -181,6 +282,39 @@ def _matcher(kind: str, chosen: tuple[str, ...] | None = None) -> tuple[Any, tup
 
 _BY_BEGINNING = {kind: _matcher(kind) for kind in "A汉-"}
 _BY_END = {kind: _matcher("0", chosen) for kind, chosen in _ENDS.items()}
+_SPAN_UNITS = frozenset(
+    [
+        "ms",
+        "s",
+        "sec",
+        "secs",
+        "second",
+        "seconds",
+        "min",
+        "mins",
+        "minute",
+        "minutes",
+        "h",
+        "hr",
+        "hrs",
+        "hour",
+        "hours",
+        "d",
+        "day",
+        "days",
+        "week",
+        "weeks",
+        "month",
+        "months",
+        "year",
+        "years",
+    ]
+)
+_SIMPLE = re.compile(
+    rf"[0-9][0-9,.]* ?({'|'.join(sorted(_SPAN_UNITS, key=len, reverse=True))}|kg|mg|g|km|cm|mm|GB|MB|KB|TB|ml|people|units|pcs)", re.ASCII
+)
+"""The commonest numbers with a unit, which need no long list of alternatives."""
+
 _HAN = re.compile(f"[{CJK}]")
 
 
@@ -189,6 +323,10 @@ def _family(text: str, start: int, stop: int) -> str:
     first = text[start]
     if "0" <= first <= "9":
         last = text[stop - 1]
+        if last == "%":
+            return "share"
+        if simple := _SIMPLE.fullmatch(text, start, stop):
+            return "span" if simple[1] in _SPAN_UNITS else "measure"
         matches, families = _BY_END["0" if "0" <= last <= "9" else "A" if last.isascii() and last.isalpha() else "-"]
     elif first.isascii():
         matches, families = _BY_BEGINNING["A" if first.isalpha() else "-"]

@@ -1,0 +1,450 @@
+"""Found fields -> the ledger: a later value replaces an earlier one of the same thing, what was called off is closed, the critical are bounded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from langchain_core.messages import BaseMessage
+
+from langchain_ctxguard.core.dialect import read_messages
+from langchain_ctxguard.core.diff import stands_whole
+from langchain_ctxguard.core.extract import extract_fields
+from langchain_ctxguard.core.field_patterns import ending_words
+from langchain_ctxguard.core.field_text import folded, sentence_at
+from langchain_ctxguard.core.identity import message_keys
+from langchain_ctxguard.core.labels import Change, change_at, is_same_label, parts_of, words_for
+from langchain_ctxguard.core.normalize import group_of, is_same_field_value, key_of
+from langchain_ctxguard.core.roles import speaker_of, text_of
+from langchain_ctxguard.core.user_patterns import PatternSet
+from langchain_ctxguard.domain.control import CRITICAL_CAP, IDENTIFIERS, STATEMENTS, ControlField, FieldEvent, FieldKind
+from langchain_ctxguard.domain.summary import Origin
+from langchain_ctxguard.domain.value import digest_of
+
+_ENDED = re.compile(
+    r"\b(?:forget(?: about)?|never mind|ignore|disregard|drop|scrap|cancel(?:led|ed)?|scratch) (?:the |that |my |our |all (?:the "
+    r")?)?(?P<a>[^,.;!?\n]{2,60})"
+    r"|(?P<b>[^,.;!?\n]{2,60}?) (?:is|are|was|has been|have been|got)(?: now| already)? (?:cancel?led|off|no longer (?:needed|relevant|valid"
+    r"|required)|obsolete|void|done with|called off|closed|resolved|withdrawn|moot)\b"
+    r"|(?:不用管|不必管|忘了|忘掉|忽略|取消|不考虑|不用再管|别管)(?P<c>[^，。；！？\n,;]{1,30}?)(?:了|吧|$|[，。；！？,;\n])"
+    r"|(?P<d>[^，。；！？\n,;]{1,30}?)(?:已经?|就|都|也)?(?:取消|作废|撤销|失效|不用管|不需要|关闭|结束|不做数|不算数|不作数)(?:了|掉)?",
+    re.IGNORECASE,
+)
+_KIND_WORDS: tuple[tuple[FieldKind, str], ...] = (
+    (FieldKind.ORDER_ID, "order|订单|采购单"),
+    (FieldKind.INVOICE_ID, "invoice|bill|发票|账单"),
+    (FieldKind.TICKET_ID, "ticket|incident|case|issue|工单|缺陷单"),
+)
+_THINGS = frozenset({FieldKind.ORDER_ID, FieldKind.INVOICE_ID, FieldKind.TICKET_ID, FieldKind.ID})
+_LONGEST_HISTORY = 50
+_REMEMBERED = 64
+"""How many fields of one word are looked through for the one a value replaces."""
+
+_RANKS: dict[Origin, int] = {"system": 3, "registry": 3, "tool": 2, "user": 1, "ai": 0}
+_NEGATIONS = re.compile(
+    r"\b(?:not|never|no|don['’]t|do not|doesn['’]t|mustn['’]t|cannot|can['’]t|won['’]t|without|avoid|stop)\b|不要|不能|不得|不可|禁止|严禁|别|勿|不",
+    re.IGNORECASE,
+)
+
+
+class Ledger(NamedTuple):
+    """The control fields of a conversation as they stand."""
+
+    fields: tuple[ControlField, ...]
+    demoted: tuple[str, ...] = ()
+    """Ids of fields that are critical by rule and were ranked non-critical, because more than the cap were."""
+
+    @property
+    def live(self) -> tuple[ControlField, ...]:
+        """The fields still in force."""
+        return tuple(field for field in self.fields if not field.is_closed)
+
+
+class Said(NamedTuple):
+    """A message as the ledger reads it."""
+
+    origin: Origin
+    text: str
+
+
+def update_ledger(
+    ledger: Sequence[ControlField],
+    messages: Sequence[Any],
+    *,
+    now: datetime | None = None,
+    patterns: Mapping[str, str] | PatternSet | None = None,
+    timezone: str = "UTC",
+    must_keep: Sequence[str] = (),
+    cap: int = CRITICAL_CAP,
+    start: int = 0,
+) -> Ledger:
+    """Return the ledger after further messages: their fields extracted, merged, and ranked.
+
+    Args:
+        ledger: Fields so far, as the last call returned them.
+        messages: The new messages, in any form LangChain accepts.
+        now: When they were said, where they do not say.
+        patterns: Patterns of the config file; see `extract_fields`.
+        timezone: Zone of days and clock times.
+        must_keep: Values, labels or sentences that are critical whatever the rules say.
+        cap: How many critical fields stay critical.
+        start: Position of the first message in the conversation.
+
+    >>> ledger = update_ledger((), [("human", "The deadline is June 30."), ("human", "The deadline is now July 15.")])
+    >>> [(field.label, field.raw, [event.raw for event in field.history]) for field in ledger.fields]
+    [('deadline', 'July 15', ['June 30'])]
+    """
+    read = (
+        [item for item in messages if isinstance(item, BaseMessage)]
+        if all(isinstance(item, BaseMessage) for item in messages)
+        else read_messages(messages)
+    )
+    keys = message_keys(read, start=start)
+    found = extract_fields(read, now=now, patterns=patterns, timezone=timezone, start=start)
+    said = {key: Said(speaker_of(message), text_of(message)) for key, message in zip(keys, read, strict=True)}
+    return merge_fields(ledger, found, said=said, must_keep=must_keep, cap=cap)
+
+
+def merge_fields(
+    ledger: Sequence[ControlField],
+    found: Iterable[ControlField],
+    *,
+    said: Mapping[str, Said] | None = None,
+    must_keep: Sequence[str] = (),
+    cap: int = CRITICAL_CAP,
+) -> Ledger:
+    """Return the ledger after the newly found fields: a later value replaces an earlier one of the same thing, and ended matters are closed.
+
+    Args:
+        ledger: Fields so far, as the last call returned them.
+        found: Fields of later messages, in order of appearance.
+        said: The later messages by key (`message_id`), oldest first; without them only equal labels tell that a value is replaced, and nothing ends.
+        must_keep: Values, labels or sentences that are critical whatever the rules say.
+        cap: How many critical fields stay critical.
+    """
+    said = said or {}
+    book = _Book(ledger, said)
+    batches: dict[str | None, list[ControlField]] = {key: [] for key in said}
+    for field in found:
+        batches.setdefault(field.message_id, []).append(field)
+    for key, batch in batches.items():
+        if batch:
+            book.read(batch)
+        message = said.get(key) if key is not None else None
+        if message is not None and message.origin in {"user", "system"} and message.text:
+            book.close(folded(message.text), key)
+    return ranked([_kept(field, must_keep) for field in book.fields] if must_keep else book.fields, cap)
+
+
+def _kept(field: ControlField, must_keep: Sequence[str]) -> ControlField:
+    """Return the field as critical where one of the values, labels or sentences names it."""
+    if field.critical or field.is_closed:
+        return field
+    for wish in must_keep:
+        plain = folded(wish)
+        if (
+            is_same_label(field.label, wish.lower())
+            or stands_whole(folded(field.raw), plain)
+            or (field.value is not None and stands_whole(field.value, plain))
+        ):
+            return field.model_copy(update={"critical": True})
+    return field
+
+
+def ranked(fields: Sequence[ControlField], cap: int = CRITICAL_CAP) -> Ledger:
+    """Return the fields with at most `cap` critical ones, the rest ranked non-critical and named.
+
+    Statements a person stressed and choices come first, then values of higher origin, labelled before unlabelled, newer before older.
+    """
+    critical = [(index, field) for index, field in enumerate(fields) if field.critical and not field.is_closed]
+    if len(critical) <= cap:
+        return Ledger(tuple(fields))
+    order = sorted(critical, key=lambda item: (_weight(item[1]), item[0]), reverse=True)
+    out = {index for index, _ in order[cap:]}
+    kept = tuple(field.model_copy(update={"critical": False}) if index in out else field for index, field in enumerate(fields))
+    return Ledger(kept, tuple(fields[index].field_id for index in sorted(out)))
+
+
+def _weight(field: ControlField) -> tuple[int, int, int, int]:
+    return (
+        (field.kind in STATEMENTS) + (field.kind is FieldKind.PATTERN),
+        field.origin in {"user", "system", "registry"},
+        bool(field.label) + (field.version > 1),
+        0 if field.is_weak else 1,
+    )
+
+
+class _Book:
+    """A ledger while it is written."""
+
+    def __init__(self, ledger: Sequence[ControlField], said: Mapping[str, Said]) -> None:
+        self.fields = list(ledger)
+        self._said = said
+        self._by_key: dict[str, list[int]] = {}
+        self._by_group: dict[str, list[int]] = {}
+        self._by_head: dict[tuple[str, str], list[int]] = {}
+        self._by_id: dict[str, int] = {}
+        self._by_words: dict[tuple[bool, str], list[int]] = {}
+        self._named: dict[str | None, set[str]] = {}
+        for index, field in enumerate(self.fields):
+            self._index(index, field)
+
+    def _index(self, index: int, field: ControlField) -> None:
+        group = group_of(field.kind)
+        self._by_key.setdefault(key_of(field), []).append(index)
+        self._by_group.setdefault(group, []).append(index)
+        self._by_id[field.field_id] = index
+        if field.label:
+            self._by_head.setdefault((group, parts_of(field.label)[0]), []).append(index)
+        if field.kind in STATEMENTS:
+            self._by_words.setdefault((field.kind is FieldKind.EMPHASIS, _polarity(field)[0]), []).append(index)
+        if field.kind in _THINGS:
+            self._named.setdefault(field.message_id, set()).add(key_of(field))
+
+    def read(self, batch: list[ControlField]) -> None:
+        """Take in the fields of one message."""
+        message = self._said.get(batch[0].message_id or "")
+        text = folded(message.text) if message else ""
+        batch = _scoped(batch)
+        self._named.setdefault(batch[0].message_id, set()).update(key_of(field) for field in batch if field.kind in _THINGS)
+        fresh: set[int] = set()
+        # Only a person, or the application, changes what was said; a tool's newer result is known by what it is about.
+        speaks = bool(text) and batch[0].origin in {"user", "system", "registry"}
+        changes = [change_at(text, field.start, field.stop) if speaks else Change() for field in batch]
+        # "from A to B", "not A but B": what is named as old changes nothing, but says which field the new value is for.
+        old: ControlField | None = None
+        for place, (field, change) in enumerate(zip(batch, changes, strict=True)):
+            if change.is_old and field.kind not in STATEMENTS and _successor(batch, place):
+                old = field
+                self._note_old(field, batch[_successor(batch, place) or place], fresh)
+                continue
+            is_change = change.is_change or (old is not None and group_of(old.kind) == group_of(field.kind))
+            self._take(field, fresh, is_change=is_change, replaces=old)
+            old = None
+
+    def _note_old(self, field: ControlField, new: ControlField, fresh: set[int]) -> None:
+        """Make sure the value named as old has a field, so that the new one has something to replace."""
+        if not any(not self.fields[index].is_closed for index in self._by_key.get(key_of(field), ())):
+            label = field.label or new.label
+            self._add(field.model_copy(update={"label": label, "critical": new.critical}), fresh)
+
+    def _take(self, field: ControlField, fresh: set[int], *, is_change: bool, replaces: ControlField | None) -> None:
+        same = [index for index in self._by_key.get(key_of(field), ()) if not self.fields[index].is_closed]
+        target = self._replaced(field, fresh, is_change=is_change, replaces=replaces)
+        if same and (target is None or target in same):
+            self._confirm(same[-1], field)
+            return
+        if target is None:
+            opposite = self._opposite(field)
+            if opposite is not None:
+                self._supersede(opposite, field, "superseded", fresh)
+                return
+            self._add(field, fresh)
+            return
+        held = self.fields[target]
+        if _RANKS[field.origin] < _RANKS[held.origin]:
+            event = FieldEvent(
+                raw=field.raw,
+                value=field.value,
+                origin=field.origin,
+                source_turn=field.source_turn,
+                message_id=field.message_id,
+                at=field.at,
+                reason="conflict",
+            )
+            if event not in held.history:
+                self.fields[target] = held.model_copy(update={"history": (*held.history, event)[-_LONGEST_HISTORY:]})
+            return
+        self._supersede(target, field, "corrected" if replaces is not None else "superseded", fresh)
+
+    def _replaced(self, field: ControlField, fresh: set[int], *, is_change: bool, replaces: ControlField | None) -> int | None:  # noqa: PLR0911 - a list of cases
+        """Return the index of the field whose value `field` replaces."""
+        if field.kind in STATEMENTS:
+            return None
+        if replaces is not None:
+            for index in reversed(self._by_key.get(key_of(replaces), ())):
+                if not self.fields[index].is_closed:
+                    return index
+        if field.field_id:
+            # A tool's value of a thing it names: the newest result of the same path for the same thing holds.
+            known = self._by_id.get(field.field_id)
+            return known if known is not None and not self.fields[known].is_closed else None
+        if field.kind in IDENTIFIERS and not is_change:
+            return None
+        if field.label and field.origin != "tool" and field.kind not in IDENTIFIERS:
+            named = self._named_alike(field, fresh, is_change=is_change)
+            exact = [index for index in named if parts_of(self.fields[index].label) == parts_of(field.label)]
+            if exact:
+                return exact[-1] if is_change or len(exact) == 1 else None
+            # "The deadline" is the only deadline there is, or nobody knows which.
+            qualifiers = {parts_of(self.fields[index].label)[1] for index in named} - {frozenset()}
+            if named:
+                return named[-1] if len(qualifiers) <= 1 else None
+        return self._unnamed(field, fresh) if is_change and field.origin in {"user", "system", "registry"} else None
+
+    def _named_alike(self, field: ControlField, fresh: set[int], *, is_change: bool) -> list[int]:
+        """Return the live fields of the same label, those apart that were said of other orders, invoices or accounts."""
+        mine = self._named.get(field.message_id, set())
+        return [
+            index
+            for index in dict.fromkeys(self._by_head.get((group_of(field.kind), parts_of(field.label)[0]), [])[-_REMEMBERED:])
+            if not (held := self.fields[index]).is_closed
+            and (is_change or index not in fresh)
+            and is_same_label(held.label, field.label)
+            and not (mine and (theirs := self._named.get(held.message_id)) and mine.isdisjoint(theirs))
+        ]
+
+    def _unnamed(self, field: ControlField, fresh: set[int]) -> int | None:
+        """Return the field an announced change without a label is about: the last of its kind and unit; for a thing with a name, the only one."""
+        found: list[int] = []
+        for index in reversed(self._by_group.get(group_of(field.kind), ())):
+            held = self.fields[index]
+            if (
+                held.is_closed
+                or held.origin == "ai"
+                or index in fresh
+                or held.kind != field.kind
+                or _unit(held) != _unit(field)
+                or (held.label and field.label)
+            ):
+                continue
+            found.append(index)
+            if len(found) > 1 or not (field.kind in IDENTIFIERS or field.label):
+                break
+        if field.kind in IDENTIFIERS or field.label:
+            return found[0] if len(found) == 1 else None
+        return found[0] if found else None
+
+    def _opposite(self, field: ControlField) -> int | None:
+        """Return the field that says the opposite: the same thing chosen and turned down, the same sentence with and without its negation."""
+        if field.kind not in STATEMENTS:
+            return None
+        words, is_negated = _polarity(field)
+        for index in reversed(self._by_words.get((field.kind is FieldKind.EMPHASIS, words), ()) if words else ()):
+            held = self.fields[index]
+            if not held.is_closed and _polarity(held) == (words, not is_negated):
+                return index
+        return None
+
+    def _confirm(self, index: int, field: ControlField) -> None:
+        """Note that somebody said the value again."""
+        held = self.fields[index]
+        update: dict[str, object] = {}
+        if _RANKS[field.origin] > _RANKS[held.origin]:
+            update |= {"origin": field.origin}
+        if field.critical and not held.critical:
+            update |= {"critical": True}
+        if field.confidence > held.confidence:
+            update |= {"confidence": field.confidence}
+        if field.label and not held.label and held.kind not in IDENTIFIERS:
+            update |= {"label": field.label}
+        if held.value is None and field.value is not None:
+            update |= {"value": field.value}
+        if update:
+            self.fields[index] = held.model_copy(update=update)
+
+    def _supersede(self, index: int, field: ControlField, reason: Literal["superseded", "corrected"], fresh: set[int]) -> None:
+        held = self.fields[index]
+        event = FieldEvent(
+            raw=held.raw, value=held.value, origin=held.origin, source_turn=held.source_turn, message_id=held.message_id, at=held.at, reason=reason
+        )
+        label = max((held.label, field.label), key=len) if is_same_label(held.label, field.label) else field.label or held.label
+        self.fields[index] = field.model_copy(
+            update={
+                "field_id": held.field_id, "label": label, "version": held.version + 1, "history": (*held.history, event)[-_LONGEST_HISTORY:],
+                "critical": held.critical or field.critical,
+            }
+        )  # fmt: skip
+        keys = self._by_key.get(key_of(held), [])
+        if index in keys:
+            keys.remove(index)
+        self._index(index, self.fields[index])
+        fresh.add(index)
+
+    def _add(self, field: ControlField, fresh: set[int]) -> None:
+        base = field.field_id or _identity(field)
+        name, number = base, 2
+        while name in self._by_id:
+            name, number = f"{base}~{number}", number + 1
+        self.fields.append(field.model_copy(update={"field_id": name}))
+        index = len(self.fields) - 1
+        self._index(index, self.fields[index])
+        fresh.add(index)
+
+    def close(self, text: str, key: str | None) -> None:
+        """Close the fields whose matter a text calls off."""
+        sentences = dict.fromkeys(sentence_at(text, place, place + 1) for place in ending_words(text))
+        ended = [found for start, stop in sentences for found in _ENDED.finditer(text[start:stop])]
+        for words in (next((group for group in found.groups() if group), "") for found in ended):
+            for index in self._meant(words, key):
+                held = self.fields[index]
+                event = FieldEvent(
+                    raw=held.raw, value=held.value, origin=held.origin, source_turn=held.source_turn, message_id=key, at=held.at, reason="closed"
+                )
+                self.fields[index] = held.model_copy(update={"is_closed": True, "critical": False, "history": (*held.history, event)})
+
+    def _meant(self, words: str, key: str | None) -> list[int]:
+        """Return the fields an ended matter means: those named by value, or by label."""
+        meant = []
+        plain = words.lower()
+        for index, field in enumerate(self.fields):
+            if field.is_closed or field.kind in STATEMENTS or field.origin == "system":
+                continue
+            if (field.kind in IDENTIFIERS and len(field.raw) > 2 and stands_whole(folded(field.raw), words)) or (  # noqa: PLR2004
+                field.label and field.message_id != key and any(word in plain for word in words_for(field.label))
+            ):
+                meant.append(index)
+        if not meant:
+            for kind, names in _KIND_WORDS:
+                if re.search(names, plain):
+                    live = [index for index, field in enumerate(self.fields) if field.kind is kind and not field.is_closed]
+                    meant += live if len(live) == 1 else []
+        return meant
+
+
+def _scoped(batch: list[ControlField]) -> list[ControlField]:
+    """Return a tool's fields with ids that name thing and path, where its result is about one thing and holds one value per path."""
+    if batch[0].origin != "tool":
+        return batch
+    things = {field.value or field.raw for field in batch if field.kind in IDENTIFIERS and field.label}
+    first = next((field for field in batch if field.kind in IDENTIFIERS and field.label), None)
+    paths = [field.label for field in batch]
+    if first is None or paths.count(first.label) > 1 or not things:
+        return batch
+    thing = first.value or first.raw
+    return [
+        field.model_copy(update={"field_id": f"{field.kind}:{thing}/{field.label}"})
+        if field.label and paths.count(field.label) == 1 and field.kind not in IDENTIFIERS
+        else field
+        for field in batch
+    ]
+
+
+def _successor(batch: list[ControlField], place: int) -> int | None:
+    """Return the place of the next field of the same group behind `place`."""
+    group = group_of(batch[place].kind)
+    for index in range(place + 1, min(len(batch), place + 4)):
+        if group_of(batch[index].kind) == group and not is_same_field_value(batch[index], batch[place]):
+            return index
+    return None
+
+
+def _unit(field: ControlField) -> str:
+    return (field.value or "").rpartition(" ")[2] if field.kind in {FieldKind.AMOUNT, FieldKind.QUANTITY, FieldKind.TEMPERATURE} else ""
+
+
+def _polarity(field: ControlField) -> tuple[str, bool]:
+    words = field.value if field.kind is not FieldKind.EMPHASIS and field.value else field.raw
+    text = folded(words).casefold()
+    if field.kind is not FieldKind.EMPHASIS:
+        return re.sub(r"[\W_]+|\b(?:the|a|an)\b", "", text), field.kind is FieldKind.CHOICE_REJECTED
+    negations = len(_NEGATIONS.findall(text))
+    return re.sub(r"[\W_]+", "", _NEGATIONS.sub("", text)), negations % 2 == 1
+
+
+def _identity(field: ControlField) -> str:
+    if field.label and field.kind not in IDENTIFIERS and field.kind not in STATEMENTS:
+        return f"{field.kind}:{field.label}"
+    return f"{field.kind}:{digest_of(key_of(field))[:12]}"

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+from langchain_ctxguard.core.ledger import Ledger, update_ledger
+from langchain_ctxguard.domain.control import ControlField
+
+
+def ledger_of(*said: Any, **more: Any) -> Ledger:
+    """Return the ledger after each message in turn; a plain text is a user's."""
+    ledger = Ledger(())
+    for turn, item in enumerate(said):
+        message = HumanMessage(item, id=str(turn)) if isinstance(item, str) else item
+        ledger = update_ledger(ledger.fields, [message], start=turn, **more)
+    return ledger
+
+
+def shown(fields: tuple[ControlField, ...]) -> list[tuple[str, list[str]]]:
+    return [(field.raw, [event.raw for event in field.history]) for field in fields]
+
+
+@pytest.mark.field("C090", "C091")
+@pytest.mark.parametrize(
+    ("first", "second", "old", "new"),
+    [
+        ("The deadline is June 30.", "The deadline is now July 15.", "June 30", "July 15"),
+        ("Deadline of June 30, please.", "The due date is July 15.", "June 30", "July 15"),
+        ("The budget is $5,000.", "Change the budget to $6,000.", "$5,000", "$6,000"),
+        ("截止日期是6月30日。", "截止日期改成7月15日。", "6月30日", "7月15日"),
+        ("预算5万元。", "把预算改成8万元吧。", "5万元", "8万元"),
+        ("Rent is $2,000.", "Make it $1,900 instead.", "$2,000", "$1,900"),
+        ("Use 10.0.0.5.", "Not 10.0.0.5 but 10.0.0.7.", "10.0.0.5", "10.0.0.7"),
+        ("联系电话13912345678。", "不是13912345678，而是13987654321。", "13912345678", "13987654321"),
+        ("We run v1.2.0.", "Upgraded from v1.2.0 to v1.3.0.", "v1.2.0", "v1.3.0"),
+        ("Write to a@x.example.", "My email changed to b@x.example.", "a@x.example", "b@x.example"),
+        ("I said 3 pm.", "Sorry, 4 pm.", "3 pm", "4 pm"),
+    ],
+)
+def test_a_later_value_replaces_the_earlier_one_of_the_same_thing(first: str, second: str, old: str, new: str) -> None:
+    """Whatever the wording, one value is in force and the old one is history."""
+    ledger = ledger_of(first, second)
+    assert [(new, [old])] == shown(ledger.fields)
+    assert 2 == ledger.fields[0].version
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Order ORD-1 please.", "Order ORD-12 too."),
+        ("The print deadline is May 3.", "The talk deadline is May 9."),
+        ("He paid $20.", "She paid $30."),
+        ("订单ORD-1。", "订单ORD-2。"),
+    ],
+)
+def test_two_things_stay_two_fields(first: str, second: str) -> None:
+    """A second order number, deadline or payment is no correction of the first."""
+    assert [[], []] == [history for _, history in shown(ledger_of(first, second).fields)]
+
+
+def test_the_same_word_about_two_orders_is_two_values() -> None:
+    """The total of ORD-2 does not replace the total of ORD-1; a later total of ORD-1 does."""
+    ledger = ledger_of("Order ORD-1, the total is $40.", "Order ORD-2, the total is $70.", "For ORD-1 the total is now $45.")
+    assert [("ORD-1", []), ("$45", ["$40"]), ("ORD-2", []), ("$70", [])] == shown(ledger.fields)
+
+
+def test_a_long_conversation_takes_linear_time() -> None:
+    """Four times the messages take about four times as long, with a label in every one."""
+
+    def seconds(size: int) -> float:
+        messages = [HumanMessage(f"Order ORD-{index}, the total is ${index}.", id=str(index)) for index in range(size)]
+        started = time.process_time()
+        update_ledger((), messages)
+        return time.process_time() - started
+
+    seconds(50)
+    assert seconds(1_600) < 4 * 3 * seconds(400) + 0.05
+
+
+def test_the_higher_origin_wins_and_the_conflict_is_on_record() -> None:
+    """An assistant that misremembers changes nothing; a system message outranks a user; both are in the history."""
+    ledger = ledger_of("The budget is $5,000.", AIMessage("So the budget is $9,000.", id="a"))
+    assert [("$5,000", "conflict")] == [(field.raw, field.history[0].reason) for field in ledger.fields]
+    ledger = ledger_of("The budget is $5,000.", SystemMessage("The budget is $4,000.", id="s"), "The budget is $8,000.")
+    assert [("$4,000", [("$5,000", "superseded"), ("$8,000", "conflict")])] == [
+        (field.raw, [(event.raw, event.reason) for event in field.history]) for field in ledger.fields
+    ]
+
+
+def test_a_tools_newer_result_about_the_same_thing_replaces_the_older_one() -> None:
+    """The path names the value and the identifier beside it the thing: another order's total is another field."""
+    first = ToolMessage('{"order_id": "ORD-1", "eta": "2026-02-24"}', tool_call_id="a", id="1")
+    second = ToolMessage('{"order_id": "ORD-1", "eta": "2026-02-26"}', tool_call_id="b", id="2")
+    other = ToolMessage('{"order_id": "ORD-2", "eta": "2026-03-01"}', tool_call_id="c", id="3")
+    assert [("ORD-1", []), ("2026-02-26", ["2026-02-24"]), ("ORD-2", []), ("2026-03-01", [])] == shown(ledger_of(first, second, other).fields)
+
+
+def test_opposite_statements_leave_one_in_force() -> None:
+    """A preference turned round, and a sentence with and without its negation."""
+    assert ["not Postgres", "let's use MySQL"] == [
+        field.raw for field in ledger_of("Let's go with Postgres.", "Actually, not Postgres; let's use MySQL.").fields
+    ]
+    assert ["Remember: email the client"] == [
+        field.raw for field in ledger_of("Remember: never email the client.", "Remember: email the client.").fields
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The order is ORD-55, deadline June 30.", "The order is cancelled, forget the deadline."),
+        ("会议时间是周五下午三点。", "会议取消了。"),
+        ("订单ORD-9。", "订单ORD-9作废。"),
+        ("The budget is $5k.", "Never mind the budget."),
+    ],
+)
+def test_what_was_called_off_is_closed(first: str, second: str) -> None:
+    """A field that ended stays in the ledger, is not critical any more, and its absence is no loss."""
+    ledger = ledger_of(first, second)
+    assert ledger.fields
+    assert [] == [field.raw for field in ledger.live if field.source_turn == 0]
+    assert not any(field.critical for field in ledger.fields if field.is_closed)
+
+
+def test_an_assistant_calls_nothing_off() -> None:
+    """Only the user or the application ends a matter."""
+    ledger = ledger_of("The budget is $5k.", AIMessage("The budget is cancelled, then.", id="a"))
+    assert [False] == [field.is_closed for field in ledger.fields]
+
+
+def test_a_value_that_keeps_flipping_is_weak() -> None:
+    """After three returns nobody knows what holds, so its loss only warns."""
+    ledger = ledger_of(*(f"Budget is ${amount}k." for amount in (5, 6, 5, 6, 5)))
+    assert [(3, True)] == [(field.flips, field.is_weak) for field in ledger.fields]
+    assert not ledger_of("Budget is $5k.", "Budget is $6k.").fields[0].is_weak
+
+
+def test_no_more_are_critical_than_the_cap_and_the_rest_is_named() -> None:
+    """Statements and labelled values stay; what was ranked down is said, not dropped."""
+    text = "Remember: the deadline is June 30. " + " ".join(f"Code C-{1000 + index}." for index in range(30))
+    ledger = ledger_of(text)
+    assert 20 == sum(field.critical for field in ledger.fields)
+    assert len(ledger.fields) - 20 == len(ledger.demoted)
+    assert {field.kind.value for field in ledger.fields if field.critical} >= {"emphasis", "date"}
+    assert set(ledger.demoted) == {field.field_id for field in ledger.fields if not field.critical}
+
+
+@pytest.mark.field("C094")
+def test_the_caller_says_what_must_be_kept() -> None:
+    """By value, by label, or by a sentence that holds the value."""
+    assert [True] == [field.critical for field in ledger_of("箱子重2公斤。", must_keep=["2公斤"]).fields]
+    assert [True] == [field.critical for field in ledger_of(AIMessage("The total is $40.", id="a"), must_keep=["total"]).fields]
+    assert [False] == [field.critical for field in ledger_of(AIMessage("The total is $40.", id="a"), must_keep=["rent"]).fields]
+
+
+def test_ids_are_stable_and_unique() -> None:
+    """The same conversation read in one go or message by message gives the same ledger."""
+    said = ["Order ORD-1, budget $5k.", "Order ORD-2, budget $6k.", "He paid $20 and $20."]
+    stepwise = ledger_of(*said)
+    at_once = update_ledger((), [HumanMessage(text, id=str(turn)) for turn, text in enumerate(said)])
+    assert stepwise == at_once
+    assert len({field.field_id for field in at_once.fields}) == len(at_once.fields)

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langchain_ctxguard.core.normalize import comparable, is_same_value, normalize
+from langchain_ctxguard.domain.control import FieldKind
+
+MONDAY = datetime(2026, 5, 4, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spellings"),
+    [
+        ("amount", ["5万元", "50000元", "¥50,000", "￥50000.00", "50,000 CNY", "RMB 50000", "五万元", "人民币伍万元整", "５００００元"]),
+        ("amount", ["$2 million", "USD 2,000,000", "2000000 dollars", "US$2m"]),
+        ("amount", ["8万2千元", "82,000元", "¥8.2万"]),
+        (
+            "date",
+            [
+                "2026-06-30",
+                "2026年6月30日",
+                "June 30, 2026",
+                "30 June 2026",
+                "2026/6/30",
+                "the 30th of June 2026",
+                "06/30/2026",
+                "二〇二六年六月三十日",
+                "30.06.2026",
+            ],
+        ),
+        ("datetime", ["2026-05-05 15:00", "明天下午三点", "tomorrow at 3 pm", "2026-05-05T15:00:00Z", "2026-05-05T17:00:00+02:00"]),
+        ("time", ["15:30", "3:30 pm", "下午三点半", "15点30分", "3:30 p.m."]),
+        ("duration", ["90 minutes", "1 h 30 min", "一个半小时", "1小时30分", "1.5 hours"]),
+        ("duration", ["半年", "6个月", "six months"]),
+        ("percentage", ["30%", "三成", "百分之三十", "30 percent", "30.0 %"]),
+        ("percentage", ["0.3%", "千分之三", "3‰"]),
+        ("temperature", ["-18 °C", "-18℃", "零下18度", "-18.0°C"]),
+        ("quantity", ["1,420 kg", "1420公斤", "1.42吨"]),
+        ("phone", ["+49 40 5550 7781", "+494055507781", "+49-40-5550-7781"]),
+        ("payment_term", ["NET 30", "net 30", "月结30天", "账期30天", "Net-30", "三十天账期"]),
+        ("error_code", ["HTTP 502", "502错误", "状态码502"]),
+        ("version", ["v2.10.0", "2.10.0", "V2.10.0"]),
+        ("iban", ["DE89 3704 0044 0532 0130 00", "DE89370400440532013000"]),
+    ],
+)
+def test_all_spellings_of_a_value_compare_as_one(kind: str, spellings: list[str]) -> None:
+    """Values compare as values: the spelling, the width and the language are the writer's business."""
+    values = [normalize(kind, raw, at=MONDAY) for raw in spellings]
+    assert None not in values
+    assert 1 == len({comparable(FieldKind(kind), value or "") for value in values}), values
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw"),
+    [
+        ("date", "下周五"),
+        ("date", "2026-13-45"),
+        ("date", "04/12/2026"),
+        ("time", "25:70"),
+        ("amount", "many"),
+        ("duration", ""),
+        ("datetime", "2026-02-30 10:00"),
+    ],
+)
+def test_what_cannot_be_told_has_no_value(kind: str, raw: str) -> None:
+    """A date without its moment, one no calendar has, and one two continents read differently stay as written."""
+    assert None is normalize(kind, raw)
+
+
+def test_days_are_counted_in_the_zone_of_the_config() -> None:
+    """Half past eleven at night in London is tomorrow in Shanghai."""
+    said = datetime(2026, 5, 4, 23, 30, tzinfo=UTC)
+    assert "2026-05-05" == normalize("date", "今天", at=said, timezone=ZoneInfo("Asia/Shanghai"))
+    assert "2026-05-04" == normalize("date", "今天", at=said)
+
+
+def test_a_date_without_a_year_is_the_same_day_of_any_year() -> None:
+    """Where nobody knows when it was said, 6月30日 and June 30, 2026 do not contradict."""
+    assert "--06-30" == normalize("date", "6月30日")
+    assert is_same_value(FieldKind.DATE, "--06-30", "2026-06-30")
+    assert not is_same_value(FieldKind.DATE, "--06-30", "2026-07-30")
+
+
+@given(st.sampled_from(list(FieldKind)), st.text(max_size=60))
+def test_no_text_breaks_the_reading(kind: FieldKind, raw: str) -> None:
+    """A span is outside text; it has a value or none, and a value compares with itself."""
+    value = normalize(kind, raw, at=MONDAY)
+    assert value is None or is_same_value(kind, value, value)
