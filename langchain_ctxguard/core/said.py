@@ -327,6 +327,19 @@ _HINT = re.compile(
     r"respond|write|"
     r"speak|talk|communicate|keep|for now|this time|this once|temporarily|for this"
 )
+_HINTS: dict[InferredKind, re.Pattern[str]] = {
+    "correction": re.compile(r"not|n't|never|stop|instead|rather|in place of|switch|sorry|actually|correction|^no"),
+    "ban": re.compile(r"never|n't|dont|not|forbidden|prohibited|limits|no c|no w|no i|avoid|refrain|stop|quit|no\b|nothing|nobody"),
+    "only": re.compile("only"),
+    "duty": re.compile(
+        "always|must|have to|got to|required|are to|sure|ensure|see to it|forget|remember|from now on|forward|here on|henceforth|future"
+    ),
+    "preference": re.compile(
+        "prefer|rather|use|stick|with|answer|reply|respond|write|speak|talk|communicate|keep|for now|this time|once|temporarily|for this"
+    ),
+}
+"""A cheap look before the close one of each kind: what its patterns cannot do without."""
+
 _HAN = re.compile("[\u4e00-\u9fff]")
 _COMMAS = frozenset("，,；;：:")
 _CLAUSE = re.compile(r"[,;，；]\s*|\s(?=(?:but|and|however)\s)|(?=但)")
@@ -407,6 +420,8 @@ def _english(words: str) -> Said | None:
         return None
     wish = words if polite is None else "please " + words[polite.end() :].rstrip("?！!. ")
     for kind, pattern in _ENGLISH:
+        if _HINTS[kind].search(wish) is None:
+            continue
         for match in pattern.finditer(wish):
             if not _is_void_en(wish, match, kind):
                 start, stop = _without_permission(wish, match, _PERMITS_EN) if polite is None else (0, len(words))
