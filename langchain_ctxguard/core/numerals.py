@@ -99,7 +99,6 @@ UNITS = frozenset(_UNITS)
 LONGEST_ZH_UNIT = max(len(name) for name in UNITS if name[0] > "\u2fff")
 # Words that count things and say nothing about what is measured.
 ZH_CLASSIFIERS = frozenset("个位名条份台次张笔件项只家款颗套箱盘轮道种行栏支本封通场批遍章页层组间把口户辆架篇句段号届盒袋瓶")
-CURRENCIES = frozenset(name for name, (group, _, _) in _UNITS.items() if group == "money")
 # Words in which a numeral counts nothing.
 ZH_NO_NUMERALS = words_in(
     """一律 一般 一起 一下 一些 一定 一致 一旦 一直 一切 一样 一边 一方面 一并 一概 一再 一向 一时 一旁 一同 一共 一贯 统一 任一 同一 唯一
@@ -226,9 +225,3 @@ def clock(hours: str, minutes: str, half: str = "") -> Amount:
     """Return a time of day, in minutes."""
     hour = Decimal(hours) + (12 if half == "pm" and int(hours) < 12 else 0)  # noqa: PLR2004 - half a day
     return Amount(hour * 60 + Decimal(minutes), "clock", "clock")
-
-
-def unit_key(unit: str) -> str:
-    """Return the dimension a unit word names, empty for a word that is no unit."""
-    known = _UNITS.get(unit)
-    return "" if known is None else known[1]

@@ -128,14 +128,14 @@ def application_text(texts: Sequence[PinnedText]) -> str:
     blocks = [
         f"\n\n{_FILE_LEAD} {_line(text.pin.key)}{f' ({_line(text.note)})' if text.note else ''}\n{_sound(text.text)}"
         for text in texts
-        if is_system_text(text) and text.text
+        if is_system_pin(text.pin) and text.text
     ]
     return "".join(blocks)
 
 
-def is_system_text(text: PinnedText) -> bool:
-    """Say whether a pinned text may stand in a system message: a file, declared by the application."""
-    return text.pin.role_declared == "application" and text.pin.kind == "file"
+def is_system_pin(pin: Pin) -> bool:
+    """Say whether the text of a pin may stand in a system message: a file, declared by the application."""
+    return pin.role_declared == "application" and pin.kind == "file"
 
 
 def pointer(text: PinnedText) -> str:

@@ -108,6 +108,7 @@ class ContextEvent(Value):
         "check_failed",
         "conflict_asked",
         "unenforced_rule",
+        "inferred_waiting",
         "rule_outranked",
         "prefix_invalidated",
         "context_rebuilt",

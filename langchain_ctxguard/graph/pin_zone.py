@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.identity import message_keys
-from langchain_ctxguard.core.pins import PINNED, application_text, is_system_text, render_pinned, shown_pins, texts_of_messages
+from langchain_ctxguard.core.pins import PINNED, PinnedText, application_text, is_system_pin, render_pinned, shown_pins, texts_of_messages
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.graph.pinned import PinnedFiles, pins_in
 
@@ -33,7 +33,7 @@ class PinZone:
         """Return the system message with the application's files behind it, read again where they changed; the same object without any."""
         if self._files is None or not self._own:
             return given
-        text = application_text([found for found in self._files.texts(self._own) if is_system_text(found)])
+        text = application_text(self._files.texts(filter(is_system_pin, self._own)))
         if not text:
             return given
         block = {"type": "text", "text": text}
@@ -54,12 +54,19 @@ class PinZone:
         pins = (*self._own, *pins_in(raw)) if raw else self._own
         if not pins:
             return None
-        visible = {message.id for message in shown if message.id}
-        keys = message_keys(messages) if any(pin.kind != "file" for pin in pins) else []
-        texts = texts_of_messages(pins, messages if keys else [], keys, visible=visible)
+        texts: list[PinnedText] = []
+        if any(pin.kind != "file" for pin in pins):
+            visible = {message.id for message in shown if message.id}
+            texts = texts_of_messages(pins, messages, message_keys(messages), visible=visible)
         if self._files is not None:
-            texts += [found for found in self._files.texts(pins) if not is_system_text(found)]
+            texts += self._files.texts(pin for pin in pins if not is_system_pin(pin))
         if not texts:
             return None
         body = render_pinned(shown_pins(texts, newest=NEWEST, max_tokens=int(window * SHARE), count=self._count))
         return HumanMessage(body, name=PINNED) if body else None
+
+    def renewed(self, raw: Any) -> dict[str, Any]:
+        """Return the update of the channel for files that changed since: to be written where the state is written anyway. Empty where none did."""
+        if self._files is None or not raw:
+            return {}
+        return {pin.pin_id: pin.to_dict() for pin in self._files.refreshed(pins_in(raw))}

@@ -71,7 +71,7 @@ class _Tally:
     fault: str | None
     front: list[SystemMessage]
     front_end: int
-    """Index after the first request: before it, system messages are the application's."""
+    """Index after the system messages the conversation begins with: they are the application's."""
 
     front_rest: list[BaseMessage]
     carried: tuple[int, BaseMessage] | None
@@ -192,36 +192,36 @@ class Reader:
             return found
         return known if len(raw) == 6 else head_in(raw)  # noqa: PLR2004
 
-    def situation(self, call: Call, rules: tuple[Constraint, ...]) -> Found:
+    def situation(self, call: Call) -> Found:
         """Return the whole situation: what a compaction starts from. Costs O(messages)."""
         head = self.head(call.raw_head)
         fault = head if isinstance(head, str) else None
         found = situation_in_original(
             call.messages,
             head if isinstance(head, ContextHead) else ContextHead(version=0),
-            rules=rules,
+            rules=call.rules,
             system=() if call.system is None else (call.system,),
             trust_system_messages=self._trusts,
         )
         return Found(found.situation, fault or found.head_fault)
 
-    def read(self, call: Call, rules: tuple[Constraint, ...]) -> Reading:
+    def read(self, call: Call) -> Reading:
         """Return the view in force."""
         head = self.head(call.raw_head)
         key = _key(call, head)
         tally = self._tallies.get(key)
-        system, fixed = self._system(call.system, [] if tally is None else tally.front, rules)
+        system, fixed = self._system(call.system, [] if tally is None else tally.front, call.rules)
         fixed += self.tools_tokens(call.tools)
         if tally is not None:
             with tally.lock:
                 # Within the lock: a call that shares the thread may have moved the tally on to messages this call does not have.
                 if _still_holds(tally, head, call.messages):
-                    return self._reading(tally, head, call, rules=rules, system=system, fixed=fixed)
+                    return self._reading(tally, head, call, system=system, fixed=fixed)
         tally = self._begun(call, fixed=fixed)
         if tally.front:
-            system, fixed = self._system(call.system, tally.front, rules)
+            system, fixed = self._system(call.system, tally.front, call.rules)
             fixed += self.tools_tokens(call.tools)
-        reading = self._reading(tally, head, call, rules=rules, system=system, fixed=fixed)
+        reading = self._reading(tally, head, call, system=system, fixed=fixed)
         self._tallies.put(key, tally)
         return reading
 
@@ -231,7 +231,6 @@ class Reader:
         head: ContextHead | HeadFault | None,
         call: Call,
         *,
-        rules: tuple[Constraint, ...],
         system: SystemMessage | None,
         fixed: int,
     ) -> Reading:
@@ -244,7 +243,7 @@ class Reader:
         if isinstance(head, ContextHead) and tally.fault is None and head.cool_down != current.cool_down:
             current = current.model_copy(update={"cool_down": head.cool_down})
         if not (tally.is_plain and tally.scan.is_clean):
-            view = self.situation(call, rules).situation.view()
+            view = self.situation(call).situation.view()
             return Reading(current, tally.fault, view.system, view.messages, tokens, own + fixed, is_untouched=False)
         messages: Sequence[BaseMessage]
         if tally.cut is None:
@@ -263,7 +262,7 @@ class Reader:
 
     def _begun(self, call: Call, *, fixed: int | None) -> _Tally:
         """Return a fresh tally. With `fixed` (tokens of system and tools) it may rest on what a provider reported."""
-        found = self.situation(call, ())
+        found = self.situation(call)
         situation = found.situation
         body = situation.head.body
         front = parted(call.messages).system
@@ -392,7 +391,15 @@ def _still_holds(tally: _Tally, head: ContextHead | HeadFault | None, messages: 
 def _front_holds(tally: _Tally, messages: Sequence[BaseMessage]) -> bool:
     if tally.carried is not None and messages[tally.carried[0]] != tally.carried[1]:
         return False
+    if _front_grows(tally, messages):
+        return False
     return [message for message in messages[: tally.front_end] if message.type == "system"] == tally.front
+
+
+def _front_grows(tally: _Tally, messages: Sequence[BaseMessage]) -> bool:
+    """Say whether the run of system messages at the beginning goes on behind what was counted: the next one is the application's too."""
+    at = tally.counted
+    return at < len(messages) and isinstance(messages[at], SystemMessage) and all(isinstance(message, SystemMessage) for message in messages[:at])
 
 
 def _counted_hold(tally: _Tally, messages: Sequence[BaseMessage]) -> bool:

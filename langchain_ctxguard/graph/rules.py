@@ -13,7 +13,6 @@ from langgraph.types import interrupt
 from langchain_ctxguard.core.enforcement import check_enforcement, standing_of
 from langchain_ctxguard.core.lexicon import permits
 from langchain_ctxguard.core.opposites import opposites
-from langchain_ctxguard.core.render import rules_fingerprint
 from langchain_ctxguard.core.resolve import Conflict, Resolved, ShadowReason, check_conflicts, resolve
 from langchain_ctxguard.domain.constraint import Authority, Constraint, Place
 from langchain_ctxguard.domain.version import ContextEvent
@@ -32,10 +31,9 @@ class Rules:
     """In force, strongest first: these stand in every request."""
 
     inferred: tuple[Constraint, ...]
-    """Of authority `inferred`: evidence, never pins."""
+    """Of authority `inferred`: never pinned; each is put on record, to be superseded by somebody."""
 
     conflicts: tuple[Conflict, ...]
-    fingerprint: str
     unenforced: tuple[str, ...] = ()
     """`id@version` of rules declared since the start that promise more than anything keeps: shown like guidance, and put on record."""
 
@@ -107,7 +105,6 @@ class RulesInForce:
             pinned=pinned,
             inferred=tuple(rule for rule in resolved.in_force if rule.authority is Authority.INFERRED),
             conflicts=resolved.conflicts,
-            fingerprint=rules_fingerprint(pinned),
             outranked=tuple(
                 f"{item.constraint.reference} < {item.by}"
                 for item in resolved.shadowed
@@ -166,7 +163,7 @@ def settled_by_person(rules: Rules, record: Callable[[ContextEvent], None], *, m
         pinned.remove(loses)
         by = "one text" if holds.reference == loses.reference else holds.reference
         record(ContextEvent(kind="conflict_asked", detail=f"A person let {by} hold over {loses.reference} for this call."))
-    return Rules(tuple(pinned), rules.inferred, (), rules_fingerprint(pinned))
+    return replace(rules, pinned=tuple(pinned), conflicts=())
 
 
 def _conflict(conflict: Conflict) -> ConstraintConflictError:

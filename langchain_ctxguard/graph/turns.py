@@ -199,7 +199,7 @@ class Turns:
         leading = SystemMessage(system) if isinstance(system, str) else system
         rules = self._rules_at((thread or running_thread(), ""), tools).pinned
         call = Call(as_messages(messages), raw, system=leading, rules=rules)
-        return self._reader.situation(call, rules).situation.view().all
+        return self._reader.situation(call).situation.view().all
 
     def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
         """Return the rules said in a thread that nobody decided on yet, oldest first; see `ContextGuard.inferred`."""
@@ -276,7 +276,7 @@ class Turns:
         """
         rules = self._rules_at(thread, tools).pinned
         call = Call(as_messages(messages), raw_head, system=system, tools=tools, thread=thread, rules=rules)
-        reading = self._reader.read(call, call.rules)
+        reading = self._reader.read(call)
         self._notice_fault(call, reading)
         attempt, reading = self._due(call, reading, model, run)
         if attempt is None:
@@ -308,14 +308,14 @@ class Turns:
             thread=thread,
             rules=rules.pinned,
         )
-        reading = self._reader.read(call, call.rules)
+        reading = self._reader.read(call)
         self._notice_fault(call, reading)
         self._notice_compactor(state, call)
         lead = self._lead(state, call, reading.messages, request.model)
         beside = [message for message in (lead, self._reminder(call)) if message is not None]
         if beside:
             call = replace(call, lead_tokens=self._count(beside))
-            reading = self._read(call)
+            reading = _with_lead(reading, call)
         whole = self._whole(call, request.model) if self._hatches.shows_all(thread) else None
         attempt: Attempt | None = None
         if whole is None:
@@ -333,24 +333,24 @@ class Turns:
             sent = _sending(request, result.view.system, result.view.messages)
             tokens = result.record.tokens_after
             lead = self._lead(state, call, result.view.messages, request.model)
-        if lead is not None:
-            sent = _sending(sent, sent.system_message, [lead, *sent.messages])
         try:
-            response = yield from self._asked(sent, call, reading, head, tokens)
+            response = yield from self._asked(_led(sent, lead), call, reading, head, tokens)
         except ContextOverflowError as overflow:
             head, sent = yield from self._smaller(request, call, head, overflow)
-            lead = self._lead(state, call, sent.messages, request.model)
-            if lead is not None:
-                sent = _sending(sent, sent.system_message, [lead, *sent.messages])
+            sent = _led(sent, self._lead(state, call, sent.messages, request.model))
             response = yield from self._asked(sent, call, reading, head, None)
         response = yield from self._verified(sent, response, rules.pinned)
         if head is None:
             return response
-        return ExtendedModelResponse(model_response=response, command=Command(update={CHANNEL: head.to_dict()}))
+        update = {CHANNEL: head.to_dict()}
+        renewed = self._pins.renewed(state.get(PINS_CHANNEL))
+        if renewed:
+            update[PINS_CHANNEL] = renewed
+        return ExtendedModelResponse(model_response=response, command=Command(update=update))
 
     def _whole(self, call: Call, model: Any) -> Reading | None:
         """Return the reading of the whole history, `None` where it is too large to be sent."""
-        reading = self._reader.read(replace(call, raw_head=None), call.rules)
+        reading = self._reader.read(replace(call, raw_head=None))
         window, _ = self._windows.of(model)
         return reading if reading.tokens <= window else None
 
@@ -408,6 +408,10 @@ class Turns:
             if self._memory.is_first(("unenforced", reference)):
                 detail = f"Rule {reference} promises to be enforced and nothing enforces it; it is shown to the model and no more."
                 self._engine.record(ContextEvent(kind="unenforced_rule", detail=detail))
+        for rule in rules.inferred:
+            if self._memory.is_first(("inferred", rule.reference)):
+                detail = f"Rule {rule.reference} has the authority `inferred`: it is not pinned until somebody of higher authority supersedes it."
+                self._engine.record(ContextEvent(kind="inferred_waiting", detail=detail))
         for pair in rules.outranked:
             if self._memory.is_first(("outranked", pair)):
                 detail = f"Of two rules that say the opposite the stronger one holds: {pair}. The weaker one is not pinned."
@@ -475,8 +479,7 @@ class Turns:
 
     def _read(self, call: Call) -> Reading:
         """Return the view in force, the pinned message counted."""
-        reading = self._reader.read(call, call.rules)
-        return replace(reading, tokens=reading.tokens + call.lead_tokens, own=reading.own + call.lead_tokens) if call.lead_tokens else reading
+        return _with_lead(self._reader.read(call), call)
 
     def _counted(self, call: Call) -> Reading:
         """Return the reading of a call with every message counted."""
@@ -514,7 +517,7 @@ class Turns:
         return Attempt(call, why or "full", pace, limit=pace.window if is_known else None), reading
 
     def _drive(self, attempt: Attempt, model: Any) -> Drive:
-        situation = self._reader.situation(attempt.call, attempt.call.rules).situation
+        situation = self._reader.situation(attempt.call).situation
         waiting = self._memory.waiting(attempt.call, situation.head, attempt.why)
         if waiting is not None:
             return Drive(_again(waiting), None, is_repeat=True)
@@ -625,6 +628,16 @@ def _showing(request: ModelRequest[Any], reading: Reading) -> ModelRequest[Any]:
 def _sending(request: ModelRequest[Any], system: SystemMessage | None, messages: Any) -> ModelRequest[Any]:
     """Return the request with other messages; LangChain's signature names the message classes one by one."""
     return request.override(system_message=system, messages=messages)
+
+
+def _led(request: ModelRequest[Any], lead: HumanMessage | None) -> ModelRequest[Any]:
+    """Return the request with the pinned message in front; the same one where there is none."""
+    return request if lead is None else _sending(request, request.system_message, [lead, *request.messages])
+
+
+def _with_lead(reading: Reading, call: Call) -> Reading:
+    """Return the reading with the tokens of what is sent beside the view."""
+    return replace(reading, tokens=reading.tokens + call.lead_tokens, own=reading.own + call.lead_tokens) if call.lead_tokens else reading
 
 
 def _has_second_compactor(state: Any, call: Call) -> bool:

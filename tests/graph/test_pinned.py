@@ -23,7 +23,7 @@ from langchain_ctxguard.graph.pinned import (
     pins_update,
 )
 from langchain_ctxguard.graph.state import GuardedAgentState
-from tests.graph.models import ScriptedChat
+from tests.graph.models import ScriptedChat, agent_of, chat, guard_of, thread
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -311,3 +311,21 @@ def test_reading_leaves_no_file_open(workspace: Path) -> None:
     for _ in range(1_000):
         files.texts([pin, Pin.of("file", "missing/x", role="person"), Pin.of("file", "AGENTS.md/x", role="person")])
     assert before == len(list(open_files.iterdir()))
+
+
+@pytest.mark.parametrize("is_compacting", [True, False])
+def test_a_changed_file_is_stored_with_the_next_version(workspace: Path, is_compacting: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """Its last text outlives the file and the process; a call that writes nothing else writes no pin either."""
+    files = PinnedFiles(workspace)
+    pin = files.pin("AGENTS.md", role="person")
+    settings = {"keep": ("turns", 1)} if is_compacting else {"trigger": None}
+    agent = agent_of(ScriptedChat(), guard_of(files=files, **settings), checkpointer=InMemorySaver())
+    config = thread("t")
+    chat(agent, 1, config=config)
+    agent.update_state(config, pins_update([pin]))
+    (workspace / "AGENTS.md").write_text("Be brief.", encoding="utf-8")
+    chat(agent, 12, config=config, start=1)
+    assert is_compacting == bool(agent.get_state(config).values.get("ctxguard"))
+    (stored,) = pins_in(agent.get_state(config).values[PINS_CHANNEL])
+    assert ("Be brief." if is_compacting else "Be kind.\n请用中文。\n") == stored.snapshot
+    assert "person" == stored.role_declared

@@ -56,7 +56,7 @@ def test_a_conversation_without_rules_or_version_is_handed_on_as_it_is() -> None
     """The very list, the very system message: nothing to override."""
     read, _ = reader()
     messages, system = talk(3), SystemMessage("SYS")
-    reading = read.read(Call(messages, {}, system=system), ())
+    reading = read.read(Call(messages, {}, system=system))
     assert messages is reading.messages
     assert system is reading.system
     assert reading.is_untouched
@@ -68,7 +68,7 @@ def test_the_tokens_are_those_of_the_view() -> None:
         for raw in ({}, versioned(messages)):
             read, _ = reader()
             for length in (len(messages) - 3, len(messages) - 2, len(messages)):
-                reading = read.read(Call(messages[:length], raw, system=SystemMessage("SYS"), tools=[look_up]), CONSTRAINTS)
+                reading = read.read(Call(messages[:length], raw, system=SystemMessage("SYS"), tools=[look_up], rules=CONSTRAINTS))
                 expected = count_characters(view_of(reading)) + 50
                 if [] == check_provider_valid(messages[:length], one_system=False):
                     assert expected == reading.tokens == reading.own
@@ -81,7 +81,7 @@ def test_a_growing_conversation_is_counted_once(loads_anew: bool) -> None:  # no
     messages = talk(50)
     for length in range(10, 101, 2):
         now = reloaded(messages[:length]) if loads_anew else messages[:length]
-        read.read(Call(now, {}, thread="t"), ())
+        read.read(Call(now, {}, thread="t"))
     assert 100 == counter.shown
 
 
@@ -104,10 +104,10 @@ def test_a_message_replaced_under_its_id_is_read_as_by_a_cold_reader(other: Base
     raw = versioned(messages, keep=("turns", 7)) if has_version else {}
     start = read_cut(raw)
     warm, _ = reader()
-    warm.read(Call(messages, raw, thread="t"), CONSTRAINTS)
+    warm.read(Call(messages, raw, thread="t", rules=CONSTRAINTS))
     now = [*replaced(messages, start + index, other), HumanMessage("and?", id="last")]
     cold, _ = reader()
-    expected, found = (one.read(Call(now, raw, thread="t"), CONSTRAINTS) for one in (cold, warm))
+    expected, found = (one.read(Call(now, raw, thread="t", rules=CONSTRAINTS)) for one in (cold, warm))
     assert plain(view_of(expected)) == plain(view_of(found))
     assert expected.tokens == found.tokens
     assert [] == check_provider_valid(view_of(found), human_first=False)
@@ -136,12 +136,23 @@ def test_a_warm_reader_reads_what_a_cold_one_reads(messages: list[BaseMessage], 
         messages = [message.model_copy(update={"id": f"m{number}"}) for number, message in enumerate(messages)]
     warm, _ = reader()
     for stop in [*sorted(stops), len(messages)]:
-        call = Call(messages[:stop], {}, system=SystemMessage("SYS"), thread="t")
+        call = Call(messages[:stop], {}, system=SystemMessage("SYS"), thread="t", rules=CONSTRAINTS)
         cold, _ = reader()
-        expected, found = cold.read(call, CONSTRAINTS), warm.read(call, CONSTRAINTS)
+        expected, found = cold.read(call), warm.read(call)
         assert plain(view_of(expected)) == plain(view_of(found))
         assert expected.tokens == found.tokens
-        assert plain(view_of(expected)) == plain(cold.situation(call, CONSTRAINTS).situation.view().all)
+        assert plain(view_of(expected)) == plain(cold.situation(call).situation.view().all)
+
+
+def test_system_messages_that_come_one_by_one_are_all_the_applications() -> None:
+    """The run of system messages a conversation begins with may go on after it was read once."""
+    messages: list[BaseMessage] = [SystemMessage(text) for text in ("one", "two", "two")]
+    warm, _ = reader()
+    for stop in (1, 2, 3):
+        cold, _ = reader()
+        call = Call(messages[:stop], {}, thread="t")
+        expected, found = cold.read(call), warm.read(call)
+        assert (expected.system, list(expected.messages), expected.tokens) == (found.system, list(found.messages), found.tokens)
 
 
 def test_a_cool_down_written_later_is_read() -> None:
@@ -149,13 +160,13 @@ def test_a_cool_down_written_later_is_read() -> None:
     read, counter = reader()
     messages = talk(10)
     raw = versioned(messages)
-    first = read.read(Call(messages, raw, thread="t"), CONSTRAINTS)
+    first = read.read(Call(messages, raw, thread="t", rules=CONSTRAINTS))
     assert None is first.head.cool_down
     head = first.head.model_copy(update={"cool_down": 777})
     counter.shown = 0
-    assert 777 == read.read(Call(messages, head.to_dict(), thread="t"), CONSTRAINTS).head.cool_down
+    assert 777 == read.read(Call(messages, head.to_dict(), thread="t", rules=CONSTRAINTS)).head.cool_down
     assert 0 == counter.shown
-    assert None is read.read(Call(messages, raw, thread="t"), CONSTRAINTS).head.cool_down
+    assert None is read.read(Call(messages, raw, thread="t", rules=CONSTRAINTS)).head.cool_down
 
 
 def test_two_versions_of_one_number_are_told_apart() -> None:
@@ -166,7 +177,7 @@ def test_two_versions_of_one_number_are_told_apart() -> None:
     assert first["version"] == second["version"]
     for messages, raw in ((other, first), (other, second), (other, first)):
         cold, _ = reader()
-        expected, found = (each.read(Call(messages, raw, thread="t"), CONSTRAINTS) for each in (cold, read))
+        expected, found = (each.read(Call(messages, raw, thread="t", rules=CONSTRAINTS)) for each in (cold, read))
         assert plain(view_of(expected)) == plain(view_of(found))
         assert expected.tokens == found.tokens
 
@@ -177,16 +188,16 @@ def test_a_reader_forgets_the_oldest_and_loses_nothing() -> None:
     conversations = {number: talk(2 + number % 5) for number in range(600)}
     for _ in range(2):
         for number, messages in conversations.items():
-            assert count_characters(messages) == read.read(Call(messages, {}, thread=number), ()).tokens
+            assert count_characters(messages) == read.read(Call(messages, {}, thread=number)).tokens
 
 
 def test_rules_that_change_are_shown_at_once() -> None:
     """The pins of a call are those of its rules, whatever was read before."""
     read, _ = reader()
     messages = talk(2)
-    assert None is read.read(Call(messages, {}, thread="t"), ()).system
-    assert PINS == read.read(Call(messages, {}, thread="t"), CONSTRAINTS).system.content[0]["text"]
-    assert None is read.read(Call(messages, {}, thread="t"), ()).system
+    assert None is read.read(Call(messages, {}, thread="t")).system
+    assert PINS == read.read(Call(messages, {}, thread="t", rules=CONSTRAINTS)).system.content[0]["text"]
+    assert None is read.read(Call(messages, {}, thread="t")).system
 
 
 def test_a_system_prompt_that_changes_is_shown_at_once() -> None:
@@ -194,7 +205,7 @@ def test_a_system_prompt_that_changes_is_shown_at_once() -> None:
     read, _ = reader()
     messages = talk(2)
     for text in ("one", "two, which is longer", "one"):
-        reading = read.read(Call(messages, {}, system=SystemMessage(text), thread="t"), CONSTRAINTS)
+        reading = read.read(Call(messages, {}, system=SystemMessage(text), thread="t", rules=CONSTRAINTS))
         assert [text, PINS] == [block["text"] for block in reading.system.content]
         assert count_characters(view_of(reading)) == reading.tokens
 
@@ -203,8 +214,8 @@ def test_a_prompt_of_blocks_is_no_prompt_of_their_text() -> None:
     """A text that looks like a list of blocks is told from the list."""
     read, _ = reader()
     blocks: list[Any] = [{"type": "text", "text": "SYS"}]
-    first = read.read(Call(talk(1), {}, system=SystemMessage(blocks), thread="t"), CONSTRAINTS).system
-    second = read.read(Call(talk(1), {}, system=SystemMessage(repr(blocks)), thread="t"), CONSTRAINTS).system
+    first = read.read(Call(talk(1), {}, system=SystemMessage(blocks), thread="t", rules=CONSTRAINTS)).system
+    second = read.read(Call(talk(1), {}, system=SystemMessage(repr(blocks)), thread="t", rules=CONSTRAINTS)).system
     assert "SYS" == first.content[0]["text"]
     assert repr(blocks) == second.content[0]["text"]
 
@@ -215,7 +226,7 @@ def test_an_answer_without_a_report_is_counted(usage: Any) -> None:
     read, _ = reader()
     messages = talk(5)
     messages[-1] = AIMessage("answer", id="a4", usage_metadata=usage or None)
-    assert count_characters(messages) == read.read(Call(messages, {}, thread="t"), ()).tokens
+    assert count_characters(messages) == read.read(Call(messages, {}, thread="t")).tokens
 
 
 def test_the_newest_plausible_report_stands_for_what_it_counted() -> None:
@@ -225,13 +236,13 @@ def test_the_newest_plausible_report_stands_for_what_it_counted() -> None:
     report = {"input_tokens": known + 40, "output_tokens": 1, "total_tokens": known + 41}
     messages[9] = AIMessage("answer 4", id="a4", usage_metadata=report)
     cold, counter = reader()
-    reading = cold.read(Call(messages[:11], {}, thread="t"), ())
+    reading = cold.read(Call(messages[:11], {}, thread="t"))
     assert known + 40 + count_characters(messages[9:11]) == reading.tokens
     assert reading.is_assumed
     assert 2 == counter.shown
     warm, _ = reader()
-    warm.read(Call(messages[:9], {}, thread="t"), ())
-    reading = warm.read(Call(messages[:11], {}, thread="t"), ())
+    warm.read(Call(messages[:9], {}, thread="t"))
+    reading = warm.read(Call(messages[:11], {}, thread="t"))
     assert known + 40 + count_characters(messages[9:11]) == reading.tokens
     assert count_characters(messages[:11]) == reading.own
     assert not reading.is_assumed
@@ -243,7 +254,7 @@ def test_a_report_from_before_the_version_counts_for_nothing() -> None:
     messages[-3] = AIMessage("answer 10", id="a10", usage_metadata={"input_tokens": 400, "output_tokens": 1, "total_tokens": 401})
     raw = versioned(messages[:-1])
     cold, _ = reader()
-    reading = cold.read(Call(messages[:-1], raw, thread="t"), CONSTRAINTS)
+    reading = cold.read(Call(messages[:-1], raw, thread="t", rules=CONSTRAINTS))
     assert count_characters(view_of(reading)) == reading.tokens
 
 
@@ -253,8 +264,8 @@ def test_reading_changes_no_message() -> None:
     raw = versioned(messages)
     before = copy.deepcopy(messages)
     read, _ = reader()
-    read.read(Call(messages, raw, thread="t"), CONSTRAINTS)
-    read.situation(Call(messages, raw, thread="t"), CONSTRAINTS)
+    read.read(Call(messages, raw, thread="t", rules=CONSTRAINTS))
+    read.situation(Call(messages, raw, thread="t", rules=CONSTRAINTS))
     assert before == messages
 
 
@@ -263,7 +274,7 @@ def test_messages_after_the_cut_are_the_same_objects() -> None:
     messages = talk(10)
     raw = versioned(messages)
     read, _ = reader()
-    reading = read.read(Call(messages, raw, thread="t"), CONSTRAINTS)
+    reading = read.read(Call(messages, raw, thread="t", rules=CONSTRAINTS))
     kept = messages[read_cut(raw) :]
     assert kept
     assert list(map(id, kept)) == list(map(id, reading.messages[-len(kept) :]))
@@ -273,7 +284,7 @@ def test_tools_are_counted_once_for_each_list() -> None:
     """Contracts are held with their count, so that a new tool in the place of an old one is counted anew."""
     read, counter = reader()
     for _ in range(3):
-        assert 50 == read.read(Call(talk(1), {}, tools=[look_up], thread="t"), ()).tokens - count_characters(talk(1))
+        assert 50 == read.read(Call(talk(1), {}, tools=[look_up], thread="t")).tokens - count_characters(talk(1))
     assert 1 == counter.tools_shown
     assert 100 == read.tools_tokens([look_up, look_up.model_copy()])
     assert 0 == read.tools_tokens([])
@@ -322,16 +333,16 @@ def test_two_calls_that_share_a_thread_are_counted_apart() -> None:
             return super().__call__(messages)
 
     read = Reader(Slow(), trust_system_messages=False)
-    read.read(Call(shared, {}, thread="t"), ())
+    read.read(Call(shared, {}, thread="t"))
     one = [*shared, HumanMessage("slow " * 30, id="slow")]
     call = AIMessage("", id="call", tool_calls=[{"name": "f", "args": {}, "id": "c1"}])
     other = [*shared, HumanMessage("look", id="look"), call, HumanMessage("never mind " * 50, id="never")]
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(read.read, Call(one, {}, thread="t"), ())
+        first = pool.submit(read.read, Call(one, {}, thread="t"))
         inside.wait(5)
-        second = pool.submit(read.read, Call(other, {}, thread="t"), ())
+        second = pool.submit(read.read, Call(other, {}, thread="t"))
     cold, _ = reader()
-    expected = cold.read(Call(other, {}, thread="t"), ())
+    expected = cold.read(Call(other, {}, thread="t"))
     assert count_characters(one) == first.result().tokens
     assert expected.tokens == second.result().tokens
     assert plain(expected.messages) == plain(second.result().messages)
@@ -354,7 +365,7 @@ def test_an_unknown_head_is_refused_and_the_whole_list_is_the_view() -> None:
     foreign = versioned([message.model_copy(update={"id": f"x-{message.id}"}) for message in talk(10)])
     messages = talk(4)
     for _ in range(2):
-        reading = read.read(Call(messages, foreign, thread="t"), CONSTRAINTS)
+        reading = read.read(Call(messages, foreign, thread="t", rules=CONSTRAINTS))
         assert "unknown_cut" == reading.fault
         assert ids(messages) == ids(reading.messages)
         assert ContextHead(version=foreign["version"]) == reading.head

@@ -320,6 +320,25 @@ def test_a_rule_declared_later_that_nothing_keeps_is_shown_and_on_record() -> No
     assert ["late@1"] == [fact.detail.split()[1] for fact in facts.all if getattr(fact, "kind", "") == "unenforced_rule"]
 
 
+def test_a_declared_rule_that_is_only_inferred_is_not_pinned_and_on_record() -> None:
+    """It waits for a person, and does not vanish without a word; once a person superseded it, that is pinned."""
+    rules = registry()
+    facts = Facts()
+    model = ScriptedChat()
+    agent = agent_of(model, guard_of(registry=rules, hooks=[facts]), checkpointer=InMemorySaver())
+    heard = Constraint(constraint_id="heard", text="No writes.", authority="inferred")
+    rules.writer("inferred", by="reader").declare(heard, "said in a call")
+
+    agent.invoke(said("one"), thread())
+    agent.invoke(said("two"), thread())
+    person = Constraint(constraint_id="heard", version=2, text="No writes.", authority="user", supersedes="heard@1")
+    rules.writer("user", by="ann").supersede(person, "yes")
+    agent.invoke(said("three"), thread())
+
+    assert ["No writes." in pins(sent) for sent in model.seen] == [False, False, True]
+    assert ["heard@1"] == [fact.detail.split()[1] for fact in facts.all if getattr(fact, "kind", "") == "inferred_waiting"]
+
+
 def test_a_weaker_rule_may_ask_for_more_than_a_stronger_one() -> None:
     """Forbidding what a stronger rule merely permits relaxes nothing: both are pinned."""
     permission = Constraint(constraint_id="may", text="Orders may be deleted.")
