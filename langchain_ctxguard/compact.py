@@ -11,15 +11,17 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from langchain_ctxguard.core.compaction import Compacted, Plan, Situation, compaction_flow
+from langchain_ctxguard.core.compaction import Compacted, Plan, Situation, compaction_flow, fields_of
 from langchain_ctxguard.core.dialect import listed, read_messages, write_like
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect
 from langchain_ctxguard.core.resolve import check_conflicts, resolve
+from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.core.units import MOVED
 from langchain_ctxguard.core.view import Found, pins_digest, situation_in
 from langchain_ctxguard.domain.config import DEFAULT_WINDOW, CompactionSettings, ContextSize, GuardConfig, unique_constraints
 from langchain_ctxguard.domain.constraint import Authority, Constraint, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead, read_head
+from langchain_ctxguard.domain.control import ControlField, FieldDiff
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
@@ -43,6 +45,12 @@ class Compaction:
     """Tokens of the view before: of the list itself the first time, pins included."""
 
     tokens_after: int
+    fields: tuple[ControlField, ...] = ()
+    """The control fields in force after the newest message."""
+
+    diff: FieldDiff = field(default_factory=FieldDiff)
+    """What the summary alone would have done to them: `.lost`, `.changed`, `.added`. What `on_loss` mended is among it."""
+
     _originals: tuple[tuple[BaseMessage, Any], ...] = field(default=(), repr=False, compare=False)
     """Kept messages and what they were given as. In pairs, so that a copy of both stays one pair."""
 
@@ -72,6 +80,7 @@ def compact_messages(
     summarizer: Summarizer | BaseChatModel | str | None = None,
     previous: dict[str, Any] | ContextHead | None = None,
     must_keep: Sequence[str] = (),
+    now: datetime | None = None,
 ) -> Compaction:
     """Compact a conversation: rules stay verbatim, tool calls stay whole, the current request stands, the rest becomes evidence and a summary.
 
@@ -85,7 +94,8 @@ def compact_messages(
         token_counter: `counter(messages) -> int`; `None`: the package's own.
         summarizer: A `Summarizer`, a chat model or its name; `None`: extractive, without a model.
         previous: `head` of the last compaction of this conversation.
-        must_keep: Texts that must stand in the result if they stood in what is evicted.
+        must_keep: Texts that must stand in the result if they stood in what is evicted; also values and labels of control fields that are critical.
+        now: When the messages were said, for those that do not say: relative dates are resolved against it.
 
     Returns:
         A `Compaction`. With outcome `rejected` or `skipped` its messages are the previous view.
@@ -96,7 +106,7 @@ def compact_messages(
         ConstraintConflictError: one rule has two texts.
         RetentionError: a view given back lost its rules and `on_violation` is "stop".
     """
-    job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep)
+    job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep, now)
     return job.done(job.engine.run(job.flow()))
 
 
@@ -111,9 +121,10 @@ async def acompact_messages(
     summarizer: Summarizer | BaseChatModel | str | None = None,
     previous: dict[str, Any] | ContextHead | None = None,
     must_keep: Sequence[str] = (),
+    now: datetime | None = None,
 ) -> Compaction:
     """Compact a conversation as `compact_messages` does, without blocking the event loop on a model."""
-    job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep)
+    job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep, now)
     return job.done(await job.engine.arun(job.flow()))
 
 
@@ -183,11 +194,15 @@ class _Job:
         summarizer: Any,
         previous: dict[str, Any] | ContextHead | None,
         must_keep: Sequence[str],
+        now: Any,
     ) -> _Job:
         given = config_of(config)
         settings = given.compaction if isinstance(keep, Unset) else CompactionSettings.of(given.compaction, keep=keep)
         if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
             msg = f"`budget` takes a number of tokens of at least 1, not {budget!r}."
+            raise ConfigurationError(msg)
+        if now is not None and not (isinstance(now, datetime) and now.tzinfo is not None):
+            msg = f"`now` takes an aware datetime such as datetime.now(UTC), not {now!r}."
             raise ConfigurationError(msg)
         wanted = _texts(must_keep)
         items = listed(items)
@@ -206,6 +221,7 @@ class _Job:
             min_kept=settings.min_kept or 0.0,
             must_keep=wanted,
             inferred=given.inferred,
+            fields=FieldPlan.of(given, now=now) if given.control_fields.watch else None,
             strategy=engine.summarizer.name,
             fallback=engine.fallback.name,
         )
@@ -255,6 +271,8 @@ class _Job:
             record=record,
             tokens_before=record.tokens_before,
             tokens_after=record.tokens_after,
+            fields=result.fields,
+            diff=result.diff,
             _originals=tuple(self._pairs(result.view.all)),
             _example=self.example,
         )
@@ -317,7 +335,7 @@ def _as_it_is(situation: Situation, plan: Plan, count: CountTokens, reason: str)
     if situation.missing_before and plan.settings.on_violation == "stop":
         # The flow raises the same error; a list that fits its budget is held to the same rule.
         return compaction_flow(situation, plan, count)
-    return _told(Compacted(situation.head, view, record))
+    return _told(Compacted(situation.head, view, record, fields=fields_of(situation.head)))
 
 
 def _told(result: Compacted) -> Generator[Effect, Answer, Compacted]:

@@ -12,12 +12,15 @@ from typing import Any, TypeVar, assert_never
 
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
 from langchain_ctxguard.backends.tokens import counter_for
-from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect, Summarize, SummaryFailure
+from langchain_ctxguard.core.effects import Answer, Append, AskPerson, CountTokens, Decided, Effect, Summarize, SummaryFailure
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
 from langchain_ctxguard.ports import Fact, Hook, Summarizer
 
 Result = TypeVar("Result")
+
+Person = Callable[[AskPerson], Decided]
+"""Puts a question to a person and returns the answer; a graph's `interrupt` raises until there is one."""
 
 _REASONS = frozenset({"empty", "placeholder", "not_json", "tool_call", "reasoning_only", "too_long", "wrong_type"})
 """Why an answer is no summary, as far as it may go on record: any other word could be one of the conversation."""
@@ -50,8 +53,22 @@ class Engine:
         self._hooks = _Hooks(hooks)
         self._timeout_s = timeout_s
 
-    def run(self, flow: Generator[Effect, Answer, Result], *, name: str = "compaction", summarizer: Summarizer | None = None) -> Result:
-        """Drive `flow` to its end and return its result; what it raises is raised here."""
+    def run(
+        self,
+        flow: Generator[Effect, Answer, Result],
+        *,
+        name: str = "compaction",
+        summarizer: Summarizer | None = None,
+        person: Person | None = None,
+    ) -> Result:
+        """Drive `flow` to its end and return its result; what it raises is raised here.
+
+        Args:
+            flow: A flow of `core`.
+            name: Of its span.
+            summarizer: Who summarizes this time.
+            person: Asks a person; `None`: there is nobody to ask, and what would be asked is rejected.
+        """
         who = summarizer or self.summarizer
         with self._hooks.span(name, {}):
             answer: Answer = None
@@ -64,13 +81,22 @@ class Engine:
                 match effect:
                     case Summarize():
                         answer = self._summarize(effect, who)
+                    case AskPerson():
+                        answer = Decided("reject") if person is None else person(effect)
                     case Append():
                         answer = None
                         self.record(effect.fact)
                     case _:
                         assert_never(effect)
 
-    async def arun(self, flow: Generator[Effect, Answer, Result], *, name: str = "compaction", summarizer: Summarizer | None = None) -> Result:
+    async def arun(
+        self,
+        flow: Generator[Effect, Answer, Result],
+        *,
+        name: str = "compaction",
+        summarizer: Summarizer | None = None,
+        person: Person | None = None,
+    ) -> Result:
         """Drive `flow` as `run` does, without blocking the event loop on the summarizer."""
         who = summarizer or self.summarizer
         with self._hooks.span(name, {}):
@@ -84,6 +110,8 @@ class Engine:
                 match effect:
                     case Summarize():
                         answer = await self._asummarize(effect, who)
+                    case AskPerson():
+                        answer = Decided("reject") if person is None else person(effect)
                     case Append():
                         answer = None
                         self.record(effect.fact)

@@ -135,12 +135,35 @@ def _newest(items: Sequence[Item], room: int, cost: Callable[[Item], int]) -> tu
     return tuple(reversed(kept)), room
 
 
-def bounded_evidence(evidence: Evidence, *, max_tokens: int, count: CountTokens) -> Evidence:
-    """Return `evidence` within `max_tokens` as rendered; the oldest actions and files become a count."""
+def bounded_evidence(evidence: Evidence, *, max_tokens: int, count: CountTokens, carried_tokens: int = 0) -> Evidence:
+    """Return `evidence` within `max_tokens` as rendered; the oldest actions and files become a count.
+
+    Carried fields have the first claim, and `carried_tokens` whatever else there is: with their sentences, else without, else the weightiest.
+    """
+    if not evidence.carried:
+        return _bounded_record(evidence, max_tokens=max_tokens, count=count)
+    carried = _bounded_carried(evidence, max(carried_tokens, max_tokens), count)
+    used = text_tokens(count, render_evidence(carried)) if carried.carried else 0
+    rest = _bounded_record(evidence.model_copy(update={"carried": ()}), max_tokens=max(0, max_tokens - used), count=count)
+    return rest.model_copy(update={"carried": carried.carried, "carried_bare": carried.carried_bare})
+
+
+def _bounded_carried(evidence: Evidence, room: int, count: CountTokens) -> Evidence:
+    """Return the carried fields alone, as many as have room; they come in the order of their weight."""
+    alone = Evidence(fields=evidence.fields, carried=evidence.carried, carried_bare=evidence.carried_bare)
+    if alone.carried_bare or text_tokens(count, render_evidence(alone)) > room:
+        alone = alone.model_copy(update={"carried_bare": True})
+    while alone.carried and text_tokens(count, render_evidence(alone)) > room:
+        alone = alone.model_copy(update={"carried": alone.carried[: -max(1, len(alone.carried) // 8)]})
+    return alone
+
+
+def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens) -> Evidence:
     if evidence.is_empty or text_tokens(count, render_evidence(evidence)) <= max_tokens:
         return evidence
     counted = Evidence(
         inferred=evidence.inferred,
+        fields=evidence.fields,
         omitted_actions=evidence.omitted_actions + len(evidence.actions),
         omitted_artifacts=evidence.omitted_artifacts + len(evidence.artifacts),
     )

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.bounds import bounded_evidence, bounded_summary, text_tokens
+from langchain_ctxguard.core.carry import (
+    NOTHING,
+    Watched,
+    by_weight,
+    compared,
+    invented,
+    is_found_again,
+    watched,
+    with_present_values,
+    without_wrong_values,
+)
 from langchain_ctxguard.core.clean import Cleaned, clean
 from langchain_ctxguard.core.compile import Compiled, rendered, rendered_digests
 from langchain_ctxguard.core.effects import CountTokens
@@ -16,12 +27,17 @@ from langchain_ctxguard.core.identity import ANCHORS, is_synthetic, make_cut, me
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import Bounds, Material, results_by_id
 from langchain_ctxguard.core.provenance import Sources, folded
-from langchain_ctxguard.core.render import render_fact, render_rules, rules_fingerprint
-from langchain_ctxguard.core.roles import escaped, is_request, text_of
+from langchain_ctxguard.core.render import render_evidence, render_fact, render_rules, rules_fingerprint
+from langchain_ctxguard.core.roles import SUMMARY, escaped, is_request, text_of
 from langchain_ctxguard.core.situation import Plan, Situation
 from langchain_ctxguard.domain.context import ContextBody, ContextHead, Cut
+from langchain_ctxguard.domain.control import ControlField, FieldChange, FieldDiff
 from langchain_ctxguard.domain.summary import Fact, StructuredSummary, SummaryDraft
 from langchain_ctxguard.domain.value import canonical_json, digest_of
+from langchain_ctxguard.domain.version import FieldCounts
+
+_ROUNDS = 3
+"""How often the control fields are looked for again after some were carried: those may have pushed others out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +54,28 @@ class Candidate:
 
     lost: int = 0
     """How many of them found no room."""
+
+    diff: FieldDiff = field(default_factory=FieldDiff)
+    """What the draft alone would have done to the control fields."""
+
+    missing: tuple[ControlField, ...] = ()
+    """Critical fields that this view does not tell."""
+
+    fields: FieldCounts = field(default_factory=FieldCounts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A view, and what became of the control fields in it."""
+
+    head: ContextHead
+    view: Compiled
+    tokens: int
+    summary: StructuredSummary
+    diff: FieldDiff = field(default_factory=FieldDiff)
+    missing: tuple[ControlField, ...] = ()
+    repaired: int = 0
+    replaced: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +97,8 @@ class Bench:
     material: Material
     bounds: Bounds
     count: CountTokens
+    accepts: bool = False
+    """A person accepted what the draft does to the control fields: nothing is carried."""
 
     def cleaned(self, draft: SummaryDraft, sources: Sources) -> Cleaned:
         """Return the summary a draft amounts to. An empty draft carries the summary in force on."""
@@ -75,17 +115,91 @@ class Bench:
 
     def candidate(self, cleaned: Cleaned, sources: Sources, *, dropped_keys: int = 0) -> Candidate:
         """Return the version a cleaned summary makes."""
-        made = self._fitted(cleaned.summary, self.bounds)
-        lost = _lost(self.plan.must_keep, made[1], sources)
+        made = self._made(cleaned.summary, self.bounds)
+        lost = _lost(self.plan.must_keep, made.view, sources)
         missing = lost
         for summary, bounds in self._carrying(lost, cleaned.summary, sources):
-            again = self._fitted(summary, bounds)
-            still = _lost(lost, again[1], sources)
+            again = self._made(summary, bounds)
+            still = _lost(lost, again.view, sources)
             if len(still) < len(missing):
                 made, missing = again, still
             if not missing:
                 break
-        return Candidate(*made, cleaned, dropped_keys, len(lost) - len(missing), len(missing))
+        counts = self._counted(made)
+        repaired = len(lost) - len(missing)
+        return Candidate(
+            made.head, made.view, made.tokens, cleaned, dropped_keys, repaired, len(missing), diff=made.diff, missing=made.missing, fields=counts
+        )
+
+    def _made(self, summary: StructuredSummary, bounds: Bounds) -> _Made:
+        """Return the view of a summary with the control fields it lost carried, and the values that hold no longer marked or removed."""
+        plan, seen = self.plan.fields, self.watched
+        if plan is None or not (seen.checked or seen.others or seen.has_history):
+            return _Made(*self._fitted(summary, bounds), summary)
+        mended = with_present_values(summary, seen, plan)
+        summary, replaced = mended.summary, mended.replaced
+        built = self._fitted(summary, bounds)
+        first = self._compared((*seen.checked, *seen.others), built[0])
+        made = _Made(*built, summary, diff=first, missing=self._grave(first), replaced=replaced)
+        if plan.settings.on_loss == "warn" or self.accepts or not made.missing:
+            return made
+        wanted = made.missing
+        wrong = [change for change in first.changed if change.before in wanted]
+        summary = without_wrong_values(summary, wrong).summary
+        asked = {field.field_id for field in wanted}
+        for _ in range(_ROUNDS):
+            carried = [field.field_id for field in by_weight(field for field in seen.checked if field.field_id in asked)]
+            built = self._fitted(summary, bounds, tuple(carried))
+            shown = () if built[0].body is None else built[0].body.evidence.carried
+            after = self._compared([field for field in seen.checked if field.field_id not in shown], built[0])
+            left = self._grave(after)
+            made = _Made(*built, summary, diff=first, missing=left, repaired=len(shown), replaced=replaced)
+            more = {field.field_id for field in left} - asked
+            if not more:
+                break
+            # What the carried fields pushed out of the summary is carried too.
+            asked |= more
+        return made
+
+    def _compared(self, fields: Sequence[ControlField], head: ContextHead) -> FieldDiff:
+        plan = self.plan.fields
+        shown = [] if head.body is None else rendered(head.body, version=head.version)
+        return FieldDiff() if plan is None else compared(fields, shown, self.watched, plan)
+
+    def _grave(self, diff: FieldDiff) -> tuple[ControlField, ...]:
+        """Return the critical fields of a diff that must be mended, as `on_change` has it."""
+        plan = self.plan.fields
+        on_change = "keep" if plan is None else plan.settings.on_change
+        changed = diff.changed if on_change != "accept" else ()
+        if plan is not None and on_change == "recheck" and changed:
+            messages = dict(zip(self.material.keys, self.material.repaired.messages, strict=True))
+            changed = tuple(change for change in changed if is_found_again(change.before, messages, plan))
+        return tuple(change.before for change in (*diff.lost, *changed) if is_grave(change))
+
+    def _counted(self, made: _Made) -> FieldCounts:
+        plan, seen = self.plan.fields, self.watched
+        if plan is None or made.head.body is None:
+            return FieldCounts()
+        shown = rendered(made.head.body, version=made.head.version)
+        carried = made.head.body.evidence.carried
+        alone = made.head.body.evidence.model_copy(update={"actions": (), "artifacts": (), "omitted_actions": 0, "inferred_shown": 0})
+        findings = [*made.diff.lost, *made.diff.changed]
+        grave = [change for change in findings if is_grave(change)]
+        return FieldCounts(
+            before=len(seen.checked),
+            kept=len(seen.checked) - len([change for change in findings if change.before.critical]),
+            repaired=made.repaired,
+            lost=len(made.missing),
+            changed=sum(change in made.diff.changed for change in grave),
+            weak=sum(change.before.critical and change.before.is_weak for change in findings),
+            added=len(invented((message for message in shown if message.name == SUMMARY), seen, plan)),
+            other_lost=sum(not change.before.critical for change in findings),
+            stale_replaced=made.replaced,
+            demoted=seen.demoted,
+            aged_out=seen.aged_out,
+            carried=len(carried),
+            carried_tokens=text_tokens(self.count, render_evidence(alone)) if carried else 0,
+        )
 
     def _carrying(self, lost: Sequence[str], summary: StructuredSummary, sources: Sources) -> Iterator[tuple[StructuredSummary, Bounds]]:
         """Yield summaries with the lost texts as facts, and their bounds: first everything, then less and less of what the summarizer told."""
@@ -106,6 +220,8 @@ class Bench:
         limit = self.plan.limit
         if limit is not None and done.tokens > limit:
             return f"The compacted view holds {done.tokens} tokens and the budget is {limit}."
+        if done.missing and not is_full and self.plan.fields is not None and self.plan.fields.settings.on_loss != "warn" and not self.accepts:
+            return f"{len(done.missing)} critical control fields found no room in the compacted view."
         if done.lost and not is_full:
             return f"{done.lost} of the texts to keep found no room in the compacted view."
         gain = tokens_before - done.tokens
@@ -114,6 +230,25 @@ class Bench:
         if gain <= 0 or (gain < least and not is_full):
             return f"The compaction would save {gain} of the {self.material.tokens} tokens it evicts; at least {int(least)} are asked for."
         return None
+
+    @cached_property
+    def watched(self) -> Watched:
+        """The control fields around this cut."""
+        plan, situation, material = self.plan.fields, self.situation, self.material
+        if plan is None:
+            return NOTHING
+        body = situation.head.body
+        repaired = material.repaired.messages
+        return watched(
+            () if body is None else body.evidence.fields,
+            repaired[: material.at],
+            repaired[material.at :],
+            keys=material.keys,
+            plan=plan,
+            must_keep=self.plan.must_keep,
+            request_key=material.request_key,
+            start=situation.start,
+        )
 
     @cached_property
     def sources(self) -> Sources:
@@ -142,10 +277,10 @@ class Bench:
         shown = results_by_id(material.repaired.messages[material.at :])
         return _Kept(tail, cut, newest, {call_id: limit for call_id, limit in material.elided.items() if call_id in shown})
 
-    def _fitted(self, summary: StructuredSummary, bounds: Bounds) -> tuple[ContextHead, Compiled, int]:
+    def _fitted(self, summary: StructuredSummary, bounds: Bounds, carried: tuple[str, ...] = ()) -> tuple[ContextHead, Compiled, int]:
         """Return head, view and tokens with summary and evidence shrunk until the view fits the goal, or they can shrink no further."""
         goal = self.plan.goal
-        head, view = self._built(summary, bounds)
+        head, view = self._built(summary, bounds, carried)
         tokens = self._tokens(view)
         for _ in range(8):
             if goal is None or tokens <= goal or head.body is None:
@@ -159,20 +294,24 @@ class Bench:
             rest = over - (evidence_used - evidence)
             narrower = replace(bounds, evidence=evidence, summary=max(bounds.floor // 2, min(bounds.summary, used[-1]) - rest))
             if narrower == bounds:
-                break
+                # The carried fields give way last: their sentences first, then the lightest of them.
+                narrower = replace(bounds, carried=bounds.carried // 2)
+                if not carried or narrower.carried == bounds.carried:
+                    break
             bounds = narrower
-            head, view = self._built(summary, bounds)
+            head, view = self._built(summary, bounds, carried)
             tokens = self._tokens(view)
         return head, view, tokens
 
     def _tokens(self, view: Compiled) -> int:
         return self.count(view.all) + self.plan.tool_tokens
 
-    def _built(self, summary: StructuredSummary, bounds: Bounds) -> tuple[ContextHead, Compiled]:
+    def _built(self, summary: StructuredSummary, bounds: Bounds, carried: tuple[str, ...]) -> tuple[ContextHead, Compiled]:
         situation, material, kept = self.situation, self.material, self._kept
         version = situation.head.version + 1
         summary = bounded_summary(summary, version=version, max_tokens=bounds.summary, count=self.count)
-        evidence = bounded_evidence(material.evidence, max_tokens=bounds.evidence, count=self.count)
+        found = material.evidence.model_copy(update={"fields": self.watched.ledger, "carried": carried, "carried_bare": False})
+        evidence = bounded_evidence(found, max_tokens=bounds.evidence, count=self.count, carried_tokens=bounds.carried)
         seed = canonical_json([self.plan.nonce, version, kept.cut.model_dump(), summary.model_dump(mode="json"), evidence.model_dump(mode="json")])
         body = ContextBody(
             summary=summary,
@@ -204,6 +343,12 @@ def _restated(summary: StructuredSummary) -> SummaryDraft:
         decisions=summary.decisions,
         open_questions=summary.open_questions,
     )
+
+
+def is_grave(change: FieldChange) -> bool:
+    """Say whether a finding must be mended: of a critical field that is settled and still open."""
+    field = change.before
+    return field.critical and not (field.is_weak or field.is_closed)
 
 
 def _lost(texts: Sequence[str], view: Compiled, sources: Sources) -> list[str]:

@@ -5,14 +5,14 @@ A generator: what needs the outside is yielded as an effect, so the same flow ru
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from langchain_ctxguard.core.candidate import Bench, Candidate
+from langchain_ctxguard.core.candidate import Bench, Candidate, is_grave
 from langchain_ctxguard.core.clean import Cleaned, refusal
 from langchain_ctxguard.core.compile import Compiled, rendered
-from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect, Summarize, SummaryFailure, SummaryRequest
+from langchain_ctxguard.core.effects import Answer, Append, AskPerson, CountTokens, Decided, Effect, Summarize, SummaryFailure, SummaryRequest
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, widened
@@ -20,6 +20,8 @@ from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, text_of
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
+from langchain_ctxguard.domain.context import ContextHead
+from langchain_ctxguard.domain.control import ControlField, FieldChange
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome, ZoneTokens
 from langchain_ctxguard.errors import ContextBudgetError, RetentionError
@@ -62,7 +64,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     )
     found = yield from _bench(situation, plan, count, record, tokens_before=tokens_before)
     if isinstance(found, CompactionRecord):
-        return Compacted(situation.head, before, found)
+        return Compacted(situation.head, before, found, fields=fields_of(situation.head))
     asked = yield from _asked(found)
     record = record.model_copy(
         update={
@@ -75,6 +77,11 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
         }
     )
     return (yield from _judged(found, asked, before, record))
+
+
+def fields_of(head: ContextHead) -> tuple[ControlField, ...]:
+    """Return the control fields a head remembers that are still in force."""
+    return () if head.body is None else tuple(field for field in head.body.evidence.fields if not field.is_closed)
 
 
 def _bench(
@@ -105,7 +112,9 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
     refused: str | None = f"No usable summary ({', '.join(asked.failures)}); the previous context stays in force."
     if asked.cleaned is not None:
         done = bench.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
-        refused = bench.verdict(done, tokens_before=tokens_before, is_full=is_full)
+        bench, done, refused = yield from _fields_settled(bench, asked, done)
+        record = record.model_copy(update={"attempts": asked.attempts, "failures": tuple(asked.failures), "fields": done.fields})
+        refused = refused or bench.verdict(done, tokens_before=tokens_before, is_full=is_full)
         if refused is None:
             return (yield from _accepted(bench, done, asked.outcome, asked.strategy, record))
     if is_full and plan.limit is not None:
@@ -120,7 +129,50 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
     record = record.model_copy(update={"outcome": Outcome.REJECTED, "reason": refused})
     yield Append(record)
     cooled = bench.situation.head.model_copy(update={"cool_down": int(tokens_before * COOL_DOWN)})
-    return Compacted(cooled, before, record)
+    return Compacted(cooled, before, record, fields=_standing(bench))
+
+
+def _fields_settled(bench: Bench, asked: _Asked, done: Candidate) -> Generator[Effect, Answer, tuple[Bench, Candidate, str | None]]:
+    """Do what the settings say about control fields the draft lost or changed: ask again, ask a person, or refuse. Carrying needs no decision."""
+    plan = bench.plan.fields
+    if plan is None or done.diff.is_clean:
+        return bench, done, None
+    settings = plan.settings
+    if settings.on_loss == "rollback":
+        while _graves(done.diff.lost) and asked.strategy == bench.plan.strategy and asked.attempts < bench.plan.settings.max_attempts:
+            wanted = tuple(change.before.raw for change in _graves(done.diff.lost))
+            request = replace(_request(bench), must_keep=(*bench.plan.must_keep, *wanted))
+            asked.attempts += 1
+            answer = yield Summarize(request, "summarizer", asked.attempts)
+            problem = _taken(answer, bench, asked, *_size_of(bench))
+            if problem is not None or asked.cleaned is None:
+                asked.failures.append(f"{bench.plan.strategy}: {problem}")
+                break
+            asked.outcome = Outcome.RETRIED
+            done = bench.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
+        lost = _graves(done.diff.lost)
+        if lost:
+            return bench, done, f'The summary lost {len(lost)} critical control fields ({_kinds(lost)}) and `on_loss` is "rollback".'
+    lost = _graves(done.diff.lost) if settings.on_loss == "ask" else []
+    changed = _graves(done.diff.changed) if settings.on_change == "ask" else []
+    if not (lost or changed) or asked.cleaned is None:
+        return bench, done, None
+    answer = yield AskPerson((*lost, *changed), asked.attempts)
+    choice = answer.choice if isinstance(answer, Decided) else "reject"
+    if choice == "reject":
+        return bench, done, f"{len(lost) + len(changed)} critical control fields were lost or changed, and nobody agreed to it."
+    if choice == "approve":
+        bench = replace(bench, accepts=True)
+        done = bench.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
+    return bench, done, None
+
+
+def _graves(changes: Sequence[FieldChange]) -> list[FieldChange]:
+    return [change for change in changes if is_grave(change)]
+
+
+def _kinds(changes: Sequence[FieldChange]) -> str:
+    return ", ".join(sorted({change.before.kind.value for change in changes}))
 
 
 def _refused(record: CompactionRecord, error: ContextBudgetError) -> Generator[Effect, Answer, NoReturn]:
@@ -158,12 +210,11 @@ def _asked(bench: Bench) -> Generator[Effect, Answer, _Asked]:
         asked.cleaned = bench.cleaned(SummaryDraft(), asked.sources)
         return asked
     request = _request(bench)
-    texts = [text_of(message) for message in material.evicted if not is_synthetic(message)]
-    characters, has_evidence = sum(map(len, texts)), any(text.strip() for text in texts)
+    characters, has_evidence = _size_of(bench)
     for attempt in range(1, plan.settings.max_attempts + 1):
         answer = yield Summarize(request, "summarizer", attempt)
         asked.attempts = attempt
-        problem = _taken(answer, bench, asked, characters, has_evidence=has_evidence)
+        problem = _taken(answer, bench, asked, characters, has_evidence)
         if problem is None:
             asked.strategy = plan.strategy
             asked.outcome = Outcome.ACCEPTED if attempt == 1 else Outcome.RETRIED
@@ -174,12 +225,18 @@ def _asked(bench: Bench) -> Generator[Effect, Answer, _Asked]:
     if plan.settings.fallback is None:
         return asked
     answer = yield Summarize(request, "fallback", asked.attempts + 1)
-    problem = _taken(answer, bench, asked, characters, has_evidence=has_evidence)
+    problem = _taken(answer, bench, asked, characters, has_evidence)
     if problem is None:
         asked.outcome, asked.strategy = Outcome.FELL_BACK, plan.fallback
     else:
         asked.failures.append(f"{plan.fallback}: {problem}")
     return asked
+
+
+def _size_of(bench: Bench) -> tuple[int, bool]:
+    """Return how many characters leave the view, and whether they say anything."""
+    texts = [text_of(message) for message in bench.material.evicted if not is_synthetic(message)]
+    return sum(map(len, texts)), any(text.strip() for text in texts)
 
 
 def _request(bench: Bench) -> SummaryRequest:
@@ -198,7 +255,7 @@ def _request(bench: Bench) -> SummaryRequest:
     )
 
 
-def _taken(answer: Answer, bench: Bench, asked: _Asked, characters: int, *, has_evidence: bool) -> str | None:
+def _taken(answer: Answer, bench: Bench, asked: _Asked, characters: int, has_evidence: bool) -> str | None:  # noqa: FBT001
     """Take a summarizer's answer, cleaned; return why it is none, or `None`."""
     if isinstance(answer, SummaryFailure):
         return answer.reason
@@ -227,11 +284,18 @@ def _accepted(
     if done.lost:
         outcome = Outcome.FELL_BACK
         reason = f"{reason or 'The window is full.'} {done.lost} of the texts to keep found no room in it."
-    elif done.repaired and outcome in (Outcome.ACCEPTED, Outcome.RETRIED):
+    elif done.missing and _is_carrying(bench):
+        outcome = Outcome.FELL_BACK
+        reason = f"{reason or 'The window is full.'} {len(done.missing)} critical control fields found no room in it."
+    elif (done.repaired or done.fields.repaired) and outcome in (Outcome.ACCEPTED, Outcome.RETRIED):
         outcome = Outcome.REPAIRED
+    carried = []
     if done.repaired:
-        carried = f"{done.repaired} of the texts to keep were missing from the summary and are carried verbatim."
-        reason = carried if outcome is Outcome.REPAIRED else f"{reason or _REASONS[outcome]} {carried}"
+        carried.append(f"{done.repaired} of the texts to keep were missing from the summary and are carried verbatim.")
+    if done.fields.repaired:
+        carried.append(f"{done.fields.repaired} control fields the summary does not tell are carried verbatim.")
+    if carried:
+        reason = " ".join(carried) if outcome is Outcome.REPAIRED else " ".join([reason or _REASONS[outcome], *carried])
     shown = rendered(done.head.body, version=done.head.version) if done.head.body is not None else []
     record = record.model_copy(
         update={
@@ -242,6 +306,7 @@ def _accepted(
             "tokens_after": done.tokens,
             "kept_messages": len(done.view.messages) - len(shown),
             "zones": _zones(bench, done),
+            "fields": done.fields,
             "dropped_keys": done.dropped_keys,
             "removed_sentences": record.removed_sentences + done.cleaned.removed_sentences,
             "downgraded_facts": done.cleaned.downgraded_facts,
@@ -249,7 +314,16 @@ def _accepted(
         }
     )
     yield Append(record)
-    return Compacted(done.head, done.view, record)
+    return Compacted(done.head, done.view, record, fields=_standing(bench), diff=done.diff)
+
+
+def _is_carrying(bench: Bench) -> bool:
+    plan = bench.plan.fields
+    return plan is not None and plan.settings.on_loss != "warn" and not bench.accepts
+
+
+def _standing(bench: Bench) -> tuple[ControlField, ...]:
+    return tuple(field for field in bench.watched.present if not field.is_closed)
 
 
 def _zones(bench: Bench, done: Candidate) -> ZoneTokens:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from langchain_core.messages import BaseMessage
 
+from langchain_ctxguard.domain.control import FieldChange
 from langchain_ctxguard.domain.summary import StructuredSummary, SummaryDraft
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 
@@ -64,5 +65,21 @@ class Append:
     fact: CompactionRecord | ContextEvent
 
 
-Effect = Summarize | Append
-Answer = SummaryDraft | SummaryFailure | None
+@dataclass(frozen=True, slots=True)
+class AskPerson:
+    """Ask a person what to do about control fields a draft lost or changed. Answered by a `Decided`; where nobody can be asked, by a rejection."""
+
+    findings: tuple[FieldChange, ...]
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a person said."""
+
+    choice: Literal["repair", "approve", "reject"]
+    """Carry the values as they were said; let the draft stand as it is; keep the previous context."""
+
+
+Effect = Summarize | AskPerson | Append
+Answer = SummaryDraft | SummaryFailure | Decided | None

@@ -32,6 +32,9 @@ _RESULT_LEAST = 40
 _ASKED_LEAST = 200
 """Tokens for what people asked for along the way, where a share of the context would be less."""
 
+_CARRIED_LEAST = 400
+"""Tokens for carried fields: twenty values without their sentences."""
+
 _FLOOR_SLACK = 48
 
 
@@ -42,6 +45,8 @@ class Bounds:
     summary: int
     evidence: int
     floor: int
+    carried: int = 0
+    """Tokens the carried fields may take even where the evidence may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +76,14 @@ def bounds_of(situation: Situation, plan: Plan, repaired: Repaired, count: Count
     evidence = int(settings.evidence_share * min(plan.window, context)) if has_record else 0
     if plan.inferred != "off" and _may_be_told(situation, repaired):
         evidence = max(evidence, _ASKED_LEAST)
+    # In a small window the share would hold no value at all.
+    carried = max(int(settings.evidence_share * plan.window), min(_CARRIED_LEAST, (plan.goal or plan.window) // 4)) if plan.fields is not None else 0
     floor = text_tokens(count, render_summary(StructuredSummary(original_goal="x"), version=1)) + _FLOOR_SLACK
     if has_record:
         floor += text_tokens(count, render_evidence(Evidence(omitted_actions=1)))
     if plan.goal is not None:
         summary = min(summary, max(floor, plan.goal // 4))
-    return Bounds(summary=max(summary, floor), evidence=evidence, floor=floor)
+    return Bounds(summary=max(summary, floor), evidence=evidence, floor=floor, carried=carried)
 
 
 def _may_be_told(situation: Situation, repaired: Repaired) -> bool:

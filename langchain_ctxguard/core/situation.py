@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from operator import is_
 from typing import Literal
@@ -11,11 +12,15 @@ from typing import Literal
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from langchain_ctxguard.core.compile import Compiled, compile_view, leading_system
+from langchain_ctxguard.core.diff import SameText
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.units import Repaired, repair
-from langchain_ctxguard.domain.config import CompactionSettings, ContextSize
+from langchain_ctxguard.core.user_patterns import NO_PATTERNS, PatternSet, pattern_set
+from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
+from langchain_ctxguard.domain.control import ControlField, FieldDiff
+from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 
 
@@ -72,6 +77,24 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldPlan:
+    """How control fields are looked for and compared in this compaction."""
+
+    settings: FieldSettings = field(default_factory=FieldSettings)
+    patterns: PatternSet = NO_PATTERNS
+    timezone: str = "UTC"
+    now: datetime | None = None
+    """When the messages were said, where they do not say; `None`: relative dates stay as they are written."""
+
+    same_text: SameText | None = None
+
+    @classmethod
+    def of(cls, config: GuardConfig, *, now: datetime | None = None, same_text: SameText | None = None) -> FieldPlan:
+        """Return the plan a config describes, its patterns compiled."""
+        return cls(config.control_fields, pattern_set(config.control_fields.patterns), config.timezone, now, same_text)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How this compaction is to go."""
 
@@ -92,6 +115,9 @@ class Plan:
     inferred: Literal["pin", "ask", "off"] = "pin"
     """Rules said in conversation: quoted at once, only kept for a person to decide, or not looked for."""
 
+    fields: FieldPlan | None = None
+    """`None`: control fields are not looked for."""
+
     tool_tokens: int = 0
     nonce: str = ""
     """Random in an agent: no client can then know the id of the summary."""
@@ -110,6 +136,11 @@ class Compacted:
     head: ContextHead
     view: Compiled
     record: CompactionRecord
+    fields: tuple[ControlField, ...] = ()
+    """The control fields as they stand after the newest message; of an attempt that asked no summarizer, those the head remembers."""
+
+    diff: FieldDiff = field(default_factory=FieldDiff)
+    """What the draft alone would have done to them."""
 
     @property
     def is_new(self) -> bool:

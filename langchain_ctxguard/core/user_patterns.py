@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from langchain_ctxguard.domain.pattern import compiled
 from langchain_ctxguard.errors import ConfigurationError
 
-_MAX_MEMORY = 16 << 20
 _LONGEST = 400
 
 
@@ -67,27 +67,11 @@ def pattern_set(patterns: Mapping[str, str] | None, place: str = "control_fields
 
 
 def _compile(pattern: Any, place: str) -> Any:
-    import re2  # type: ignore[import-untyped]  # it ships no types
-
-    if not isinstance(pattern, str) or not pattern:
-        msg = f"{place}: a pattern is a non-empty text, not {pattern!r}."
-        raise ConfigurationError(msg)
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = _MAX_MEMORY
     try:
-        compiled = re2.compile(pattern, options)
-    except (re2.error, UnicodeEncodeError) as error:
-        reason = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else str(error)
-        msg = f"{place}: RE2 cannot take the pattern {pattern!r} ({reason}). It knows no lookaround and no back-references; repeats end at 1000."
+        return compiled(pattern)
+    except ValueError as error:
+        msg = f"{place}: {error}"
         raise ConfigurationError(msg) from error
-    if compiled.groups:
-        msg = f"{place}: {pattern!r} has capture groups; the whole match is the value. Write (?:...) instead."
-        raise ConfigurationError(msg)
-    if compiled.match("") is not None:
-        msg = f"{place}: {pattern!r} matches the empty text, so it would be found everywhere. Let it need at least one character."
-        raise ConfigurationError(msg)
-    return compiled
 
 
 def _is_whole(text: str, start: int, stop: int) -> bool:

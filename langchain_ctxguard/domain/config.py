@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from langchain_ctxguard.domain.config_text import locate, read_mapping
 from langchain_ctxguard.domain.constraint import CommandCheck, Constraint, ConstraintSource, PatternCheck, SchemaCheck, Scope
+from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.errors import ConfigurationError
 
@@ -231,6 +233,12 @@ class GuardConfig(Value):
     refresh: Annotated[Literal["call"] | Annotated[float, Field(gt=0, le=_DAY_S)], BeforeValidator(_refresh_makes_sense)] = "call"
     """When the registry is asked whether a rule changed: at each call, or when so many seconds have passed."""
 
+    control_fields: FieldSettings = FieldSettings()
+    """Which values a compaction must not lose."""
+
+    timezone: str = "UTC"
+    """IANA name of the zone in which days and clock times are meant: it decides what 下周五 is."""
+
     workspace: str | None = Field(default=None, min_length=1)
     """Path the run works in: rules of scope `workspace` are held against it."""
 
@@ -249,10 +257,20 @@ class GuardConfig(Value):
     def _ids_are_unique(cls, constraints: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
         return unique_constraints(constraints)
 
-    @field_validator("compaction", mode="before")
+    @field_validator("compaction", "control_fields", mode="before")
     @classmethod
-    def _empty_section(cls, compaction: Any) -> Any:
-        return CompactionSettings() if compaction is None else compaction
+    def _empty_section(cls, section: Any) -> Any:
+        return {} if section is None else section
+
+    @field_validator("timezone")
+    @classmethod
+    def _timezone_is_known(cls, timezone: str) -> str:
+        try:
+            ZoneInfo(timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            msg = f"{timezone!r} is no IANA time zone known here; use a name such as 'Europe/Berlin' or 'Asia/Shanghai'"
+            raise ValueError(msg) from error
+        return timezone
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -295,7 +313,7 @@ class GuardConfig(Value):
         for definition in schema["$defs"].values():
             # An editor shows it beside the key: the first paragraph is enough.
             definition["description"] = definition.get("description", "").partition("\n\n")[0]
-        for section in ("constraints", "compaction"):
+        for section in ("constraints", "compaction", "control_fields"):
             # A section without a value means the defaults.
             schema["properties"][section] = {"anyOf": [schema["properties"][section], {"type": "null"}]}
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "ctxguard.yaml"}
@@ -367,6 +385,16 @@ def _sentence(fault: ErrorDetails, path: tuple[int | str, ...]) -> str:
         return f"{_CHECK_FORMS}, not {_shown(fault['input'])}"
     if fault["type"] != "extra_forbidden":
         return _SENTENCES.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
-    models: tuple[type[Value], ...] = (GuardConfig, CompactionSettings, Constraint, ConstraintSource, Scope, PatternCheck, SchemaCheck, CommandCheck)
+    models: tuple[type[Value], ...] = (
+        GuardConfig,
+        CompactionSettings,
+        FieldSettings,
+        Constraint,
+        ConstraintSource,
+        Scope,
+        PatternCheck,
+        SchemaCheck,
+        CommandCheck,
+    )
     close = get_close_matches(last, [name for model in models for name in model.model_fields], n=1)
     return f"no such key; did you mean `{close[0]}`?" if close else "no such key"

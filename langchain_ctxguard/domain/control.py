@@ -111,6 +111,9 @@ class ControlField(Value):
     critical: bool = False
     version: int = 1
     history: tuple[FieldEvent, ...] = ()
+    context: str = ""
+    """The sentence it stood in, copied when its message left the view."""
+
     is_closed: bool = False
     """The matter has ended: its absence is no loss."""
 

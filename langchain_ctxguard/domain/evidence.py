@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
+from pydantic import field_serializer
+
+from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.value import Value
 
@@ -43,7 +46,21 @@ class Evidence(Value):
     inferred_shown: int = 0
     """How many of the newest of them are shown; the others wait, or are not to be shown."""
 
+    fields: tuple[ControlField, ...] = ()
+    """The control fields of what was evicted, as they stood at the cut: the critical ones, and the newest of the others."""
+
+    carried: tuple[str, ...] = ()
+    """Ids of those shown, because nothing else in the view says them."""
+
+    carried_bare: bool = False
+    """They are shown without the sentences they stood in."""
+
+    @field_serializer("fields")
+    def _fields_in_short(self, fields: tuple[ControlField, ...]) -> list[dict[str, Any]]:
+        # The head lies in every checkpoint: what a field does not have takes no room there.
+        return [field.model_dump(mode="json", exclude_defaults=True) for field in fields]
+
     @property
     def is_empty(self) -> bool:
         """Say whether there is nothing to show."""
-        return not (self.actions or self.artifacts or self.omitted_actions or self.inferred_shown)
+        return not (self.actions or self.artifacts or self.omitted_actions or self.inferred_shown or self.carried)

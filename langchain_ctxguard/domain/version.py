@@ -52,6 +52,44 @@ class Fault(Value):
     call_id: str | None = None
 
 
+class FieldCounts(Value):
+    """What an attempt did to the control fields of what it evicted, in numbers: critical ones unless it says otherwise."""
+
+    before: int = 0
+    kept: int = 0
+    """Still told by the summary, the evidence or a message that stays."""
+
+    repaired: int = 0
+    """Missing or changed in the draft, and carried verbatim."""
+
+    lost: int = 0
+    """Missing from the view after the attempt."""
+
+    changed: int = 0
+    """The draft told another value."""
+
+    weak: int = 0
+    """Uncertain or unsettled ones that are missing: not mended."""
+
+    added: int = 0
+    """Values of the draft that no message says."""
+
+    other_lost: int = 0
+    """Non-critical ones of this part of the conversation that the view no longer tells."""
+
+    stale_replaced: int = 0
+    """Mentions of superseded values in the summary that were marked with the value that holds."""
+
+    demoted: int = 0
+    """Ranked non-critical, because more than `critical_cap` were critical."""
+
+    aged_out: int = 0
+    """Non-critical ones no longer remembered; their messages stay where they are."""
+
+    carried: int = 0
+    carried_tokens: int = 0
+
+
 class CompactionRecord(Value):
     """One attempt, in numbers and names. No text of the conversation."""
 
@@ -81,6 +119,7 @@ class CompactionRecord(Value):
     evicted_tokens: int = 0
     kept_messages: int = 0
     zones: ZoneTokens = ZoneTokens()
+    fields: FieldCounts = FieldCounts()
     head_fault: str | None = None
     """Why a head that was given counted for nothing and the whole history was the view."""
 

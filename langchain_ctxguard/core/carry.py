@@ -1,0 +1,283 @@
+"""The control fields of one compaction: which were there, which the candidate still tells, which must be carried, which values are out of date.
+
+The summarizer gets no vote: what the view after does not say is copied into it, with the sentence it stood in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from langchain_core.messages import BaseMessage
+
+from langchain_ctxguard.core.diff import diff_fields, stale_mentions
+from langchain_ctxguard.core.extract import extract_fields
+from langchain_ctxguard.core.field_text import folded, sentence_at
+from langchain_ctxguard.core.identity import is_synthetic
+from langchain_ctxguard.core.ledger import Said, merge_fields
+from langchain_ctxguard.core.lexicon import claims_authority
+from langchain_ctxguard.core.normalize import key_of
+from langchain_ctxguard.core.roles import is_foreign_summary, is_note, speaker_of, text_of
+from langchain_ctxguard.core.situation import FieldPlan
+from langchain_ctxguard.domain.control import STATEMENTS, ControlField, FieldChange, FieldDiff
+from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary
+
+CONTEXT_LIMIT = 200
+"""Characters of the sentence a carried value is shown with."""
+
+_HISTORY_KEPT = 12
+_HAN = re.compile(r"[\u3400-\u9fff]")
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The control fields of a conversation around one cut."""
+
+    ledger: tuple[ControlField, ...]
+    """Fields of everything before the cut, as the head stores them: the critical, and the newest of the others."""
+
+    checked: tuple[ControlField, ...]
+    """The critical ones in force: each must be in the view afterwards."""
+
+    others: tuple[ControlField, ...]
+    """Non-critical ones of the part that leaves now."""
+
+    present: tuple[ControlField, ...]
+    """All of them after the messages that stay: a value these replaced holds no longer."""
+
+    known: frozenset[str]
+    """Keys of every value anybody said."""
+
+    beside: frozenset[str]
+    """Keys of the values that stand in messages that stay."""
+
+    demoted: int = 0
+    aged_out: int = 0
+
+    @cached_property
+    def has_history(self) -> bool:
+        """Whether any value was replaced or any matter ended."""
+        return any(field.history for field in self.present)
+
+
+NOTHING = Watched((), (), (), (), frozenset(), frozenset())
+
+
+def watched(
+    ledger: Sequence[ControlField],
+    evicted: Sequence[BaseMessage],
+    kept: Sequence[BaseMessage],
+    *,
+    keys: Sequence[str],
+    plan: FieldPlan,
+    must_keep: Sequence[str] = (),
+    request_key: str | None = None,
+    start: int = 0,
+) -> Watched:
+    """Return the fields around a cut.
+
+    Args:
+        ledger: Fields of what was evicted before.
+        evicted: Messages that leave now; the carried request was read when it was evicted and is not among them.
+        kept: Messages after the cut.
+        keys: Identity of the evicted messages, then of the kept ones.
+        plan: Settings and patterns.
+        must_keep: Values, labels or sentences that are critical for this compaction.
+        request_key: The evicted message that stands in the view all the same.
+        start: Position of `evicted[0]` in the original list.
+    """
+    cap = plan.settings.critical_cap
+    wanted = (*plan.settings.critical, *must_keep)
+    found = _found(evicted, keys[: len(evicted)], plan, start)
+    said = _said(evicted, keys[: len(evicted)])
+    whole = merge_fields(ledger, found, said=said, must_keep=wanted, cap=cap)
+    here = set(said)
+    fields = [_in_context(field, said) if field.critical and field.message_id in here else field for field in whole.fields]
+    stored, aged_out = _bounded(fields, plan.settings.remembered)
+    staying = _found(kept, keys[len(evicted) :], plan, start + sum(not is_synthetic(message) for message in evicted))
+    present = merge_fields(stored, staying, said=_said(kept, keys[len(evicted) :]), must_keep=wanted, cap=10**6).fields if staying else stored
+    holds = {field.field_id: key_of(field) for field in present if not field.is_closed}
+    in_force = [field for field in stored if holds.get(field.field_id) == key_of(field)]
+    standing = (field for field in (*found, *ledger) if request_key is not None and field.message_id == request_key)
+    beside = frozenset(key_of(field) for field in (*staying, *standing))
+    known = {key_of(field) for field in (*found, *staying, *present)}
+    known |= {key_of(ControlField(kind=field.kind, raw=event.raw, value=event.value)) for field in present for event in field.history}
+    return Watched(
+        ledger=stored,
+        checked=tuple(field for field in in_force if field.critical),
+        others=tuple(field for field in in_force if not field.critical and field.message_id in here),
+        present=tuple(present),
+        known=frozenset(known),
+        beside=beside,
+        demoted=len(whole.demoted),
+        aged_out=aged_out,
+    )
+
+
+def _found(messages: Sequence[BaseMessage], keys: Sequence[str], plan: FieldPlan, start: int) -> list[ControlField]:
+    """Return the fields of messages. A summary another tool left speaks for the model; what a tool or a model stresses is no statement to keep."""
+    if not messages:
+        return []
+    found = extract_fields(messages, now=plan.now, patterns=plan.patterns, timezone=plan.timezone, start=start)
+    told = {key for key, message in zip(keys, messages, strict=True) if _is_told(message)}
+    found = [field.model_copy(update={"origin": "ai"}) if field.message_id in told else field for field in found] if told else found
+    return [
+        field.model_copy(update={"critical": False}) if field.critical and field.kind in STATEMENTS and field.origin in {"tool", "ai"} else field
+        for field in found
+    ]
+
+
+def _said(messages: Sequence[BaseMessage], keys: Sequence[str]) -> dict[str, Said]:
+    return {key: Said("ai" if _is_told(message) else speaker_of(message), text_of(message)) for key, message in zip(keys, messages, strict=True)}
+
+
+def _is_told(message: BaseMessage) -> bool:
+    return is_note(message) or is_foreign_summary(message)
+
+
+def _in_context(field: ControlField, said: Mapping[str, Said]) -> ControlField:
+    """Return the field with the sentence a person said it in. The words around a tool's value are not carried: they may be an instruction."""
+    if field.kind in STATEMENTS or field.origin != "user":
+        return field
+    text = said[field.message_id or ""].text
+    start, stop = sentence_at(folded(text), field.start, field.stop)
+    if stop - start > CONTEXT_LIMIT:
+        middle = (CONTEXT_LIMIT - len(field.raw)) // 2
+        start, stop = max(start, field.start - max(middle, 0)), min(stop, field.stop + max(middle, 0))
+    context = " ".join(text[start:stop].split())
+    if context == field.raw or claims_authority(context):
+        return field
+    return field.model_copy(update={"context": context})
+
+
+def _bounded(fields: Sequence[ControlField], remembered: int) -> tuple[tuple[ControlField, ...], int]:
+    """Return the critical fields and the newest of the others, and how many that leaves out."""
+    others = [index for index, field in enumerate(fields) if not (field.critical and not field.is_closed)]
+    out = set(others[: max(0, len(others) - remembered)])
+    kept = (
+        field.model_copy(update={"history": field.history[-_HISTORY_KEPT:]}) if len(field.history) > _HISTORY_KEPT else field
+        for index, field in enumerate(fields)
+        if index not in out
+    )
+    return tuple(kept), len(out)
+
+
+def compared(fields: Sequence[ControlField], shown: Sequence[BaseMessage], seen: Watched, plan: FieldPlan) -> FieldDiff:
+    """Return what became of `fields` in the rendered messages of a view; what stands in a message that stays is there.
+
+    The extractor is the one that found them. A value in place of another that somebody said himself is no changed value: the one before is lost.
+    """
+    missing = [field for field in fields if key_of(field) not in seen.beside]
+    found = extract_fields(shown, now=plan.now, patterns=plan.patterns, timezone=plan.timezone) if shown else []
+    text = "\n".join(text_of(message) for message in shown)
+    diff = diff_fields(missing, found, text=text, glossary=plan.settings.glossary, same_text=plan.same_text)
+    lost, changed = list(diff.lost), []
+    for change in diff.changed:
+        if change.after is not None and key_of(change.after) in seen.known:
+            lost.append(FieldChange(before=change.before))
+        else:
+            changed.append(change)
+    return FieldDiff(lost=tuple(lost), changed=tuple(changed), added=diff.added, kept=diff.kept + len(fields) - len(missing))
+
+
+def is_found_again(field: ControlField, messages: Mapping[str, BaseMessage], plan: FieldPlan) -> bool:
+    """Say whether the message a field is from, read once more, still gives its value; one that is out of reach counts as it was read."""
+    message = messages.get(field.message_id or "")
+    if message is None:
+        return True
+    return key_of(field) in {key_of(one) for one in extract_fields([message], now=plan.now, patterns=plan.patterns, timezone=plan.timezone)}
+
+
+def invented(summary: Iterable[BaseMessage], seen: Watched, plan: FieldPlan) -> tuple[ControlField, ...]:
+    """Return the values a rendered summary tells and nobody said."""
+    found = extract_fields(list(summary), now=plan.now, patterns=plan.patterns, timezone=plan.timezone)
+    return tuple(field for field in found if field.kind not in STATEMENTS and key_of(field) not in seen.known and not field.is_weak)
+
+
+def by_weight(fields: Iterable[ControlField]) -> list[ControlField]:
+    """Return fields in the order in which they claim room: what a person stressed and decided, then what has a label, newer before older."""
+    numbered = list(enumerate(fields))
+    numbered.sort(key=lambda item: (item[1].kind in STATEMENTS, item[1].origin != "tool", bool(item[1].label), item[0]), reverse=True)
+    return [field for _, field in numbered]
+
+
+@dataclass(slots=True)
+class Mended:
+    """A summary without values that hold no longer."""
+
+    summary: StructuredSummary
+    replaced: int = 0
+    removed: int = 0
+
+
+def without_wrong_values(summary: StructuredSummary, wrong: Sequence[FieldChange]) -> Mended:
+    """Return the summary without the items that tell another value than the one that was said."""
+    values = [folded(change.after.raw) for change in wrong if change.after is not None]
+    if not values:
+        return Mended(summary)
+    mended = Mended(summary)
+
+    def keep(text: str) -> str:
+        if any(value in folded(text) for value in values):
+            mended.removed += 1
+            return ""
+        return text
+
+    mended.summary = _mapped(summary, keep)
+    return mended
+
+
+def with_present_values(summary: StructuredSummary, seen: Watched, plan: FieldPlan) -> Mended:
+    """Return the summary with every superseded value marked by the one that holds: "the deadline is [now: July 15]"."""
+    mended = Mended(summary)
+    if not seen.has_history:
+        return mended
+
+    def fresh(text: str) -> str:
+        found = extract_fields(text, now=plan.now, patterns=plan.patterns, timezone=plan.timezone)
+        stale = stale_mentions(found, seen.present)
+        for item, field, event in sorted(stale, key=lambda one: one[0].start, reverse=True):
+            if text[item.start : item.stop] != item.raw:
+                continue
+            is_over = event.reason == "closed" or field.is_closed
+            mark = _mark(field, text, is_over=is_over)
+            text = text[: item.start] + mark + text[item.stop :]
+            mended.replaced += 1
+        return text
+
+    mended.summary = _mapped(summary, fresh)
+    return mended
+
+
+def _mark(field: ControlField, text: str, *, is_over: bool) -> str:
+    if _HAN.search(text):
+        return "[已作废]" if is_over else f"[现为：{field.raw}]"
+    return "[no longer valid]" if is_over else f"[now: {field.raw}]"
+
+
+def _mapped(summary: StructuredSummary, told: Callable[[str], str]) -> StructuredSummary:
+    """Return the summary with every text passed through `told`; an item of which nothing is left leaves."""
+
+    def texts(items: Iterable[str]) -> tuple[str, ...]:
+        return tuple(new for text in items if (new := told(text)))
+
+    def fact(item: Fact) -> Fact | None:
+        new = told(item.statement)
+        return item if new == item.statement else item.model_copy(update={"statement": new}) if new else None
+
+    def decision(item: Decision) -> Decision | None:
+        chosen = told(item.chosen)
+        return item.model_copy(update={"chosen": chosen, "rejected": texts(item.rejected), "why": told(item.why)}) if chosen else None
+
+    return summary.model_copy(
+        update={
+            "user_intent": told(summary.user_intent),
+            "original_goal": told(summary.original_goal),
+            "pending_items": texts(summary.pending_items),
+            "facts": tuple(new for item in summary.facts if (new := fact(item)) is not None),
+            "decisions": tuple(kept for item in summary.decisions if (kept := decision(item)) is not None),
+            "open_questions": texts(summary.open_questions),
+        }
+    )
