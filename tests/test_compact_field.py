@@ -29,7 +29,7 @@ def check(run: Run) -> None:
     count = counter_for()
     budget = count(run.messages) // 2
     compaction = compact_messages(run.messages, budget=budget, constraints=RULES)
-    assert compaction.outcome in ("accepted", "fell_back")
+    assert compaction.outcome in ("accepted", "repaired", "fell_back")
     assert compaction.tokens_after == count(compaction.messages)
     assert compaction.tokens_after <= budget
     assert [] == check_provider_valid(compaction.messages)

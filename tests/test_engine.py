@@ -489,14 +489,15 @@ def test_a_new_effect_not_handled_in_both_drivers_fails_type_checking(tmp_path: 
     shutil.copytree(ROOT / "langchain_ctxguard", package, ignore=shutil.ignore_patterns("__pycache__", "cli", "graph", "testing"))
     effects = package / "core" / "effects.py"
     text = effects.read_text(encoding="utf-8")
-    assert "Effect = Summarize | Append" in text
-    new = '@dataclass(frozen=True, slots=True)\nclass Ask:\n    """Ask a person."""\n\n\nEffect = Summarize | Append | Ask'
-    effects.write_text(text.replace("Effect = Summarize | Append", new), encoding="utf-8")
+    known = "Effect = Summarize | AskPerson | Append"
+    assert known in text
+    new = f'@dataclass(frozen=True, slots=True)\nclass Wait:\n    """Wait a while."""\n\n\n{known} | Wait'
+    effects.write_text(text.replace(known, new), encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent"]
     done = subprocess.run([*command, "langchain_ctxguard/engine.py"], cwd=tmp_path, capture_output=True, text=True, timeout=110, check=False)
 
     source = (package / "engine.py").read_text(encoding="utf-8").splitlines()
-    complaints = [int(line.split(":")[1]) for line in done.stdout.splitlines() if "assert_never" in line and "Ask" in line]
+    complaints = [int(line.split(":")[1]) for line in done.stdout.splitlines() if "assert_never" in line and "Wait" in line]
     drivers = [number for number, line in enumerate(source, 1) if "assert_never(effect)" in line]
     assert 2 == len(drivers), "one for each driver"
     assert drivers == complaints, done.stdout

@@ -19,6 +19,7 @@ from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.ledger import Said, merge_fields
 from langchain_ctxguard.core.lexicon import claims_authority
 from langchain_ctxguard.core.normalize import key_of
+from langchain_ctxguard.core.render import inside
 from langchain_ctxguard.core.roles import is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.domain.control import STATEMENTS, ControlField, FieldChange, FieldDiff
@@ -170,8 +171,9 @@ def compared(fields: Sequence[ControlField], shown: Sequence[BaseMessage], seen:
     The extractor is the one that found them. A value in place of another that somebody said himself is no changed value: the one before is lost.
     """
     missing = [field for field in fields if key_of(field) not in seen.beside]
-    found = extract_fields(shown, now=plan.now, patterns=plan.patterns, timezone=plan.timezone) if shown else []
-    text = "\n".join(text_of(message) for message in shown)
+    # Our own frame says "later", which is no vague word for a date.
+    text = "\n".join(inside(text_of(message)) for message in shown)
+    found = extract_fields(text, now=plan.now, patterns=plan.patterns, timezone=plan.timezone) if text else []
     diff = diff_fields(missing, found, text=text, glossary=plan.settings.glossary, same_text=plan.same_text)
     lost, changed = list(diff.lost), []
     for change in diff.changed:
@@ -192,7 +194,8 @@ def is_found_again(field: ControlField, messages: Mapping[str, BaseMessage], pla
 
 def invented(summary: Iterable[BaseMessage], seen: Watched, plan: FieldPlan) -> tuple[ControlField, ...]:
     """Return the values a rendered summary tells and nobody said."""
-    found = extract_fields(list(summary), now=plan.now, patterns=plan.patterns, timezone=plan.timezone)
+    text = "\n".join(inside(text_of(message)) for message in summary)
+    found = extract_fields(text, now=plan.now, patterns=plan.patterns, timezone=plan.timezone)
     return tuple(field for field in found if field.kind not in STATEMENTS and key_of(field) not in seen.known and not field.is_weak)
 
 

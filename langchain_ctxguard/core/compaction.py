@@ -126,7 +126,9 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
                 reason = f"{refused} The window is full, so the oldest messages left the view without a new summary."
                 return (yield from _accepted(narrow, done, Outcome.FELL_BACK, "drop_oldest", record, reason=reason))
         yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, refused or ""))
-    record = record.model_copy(update={"outcome": Outcome.REJECTED, "reason": refused})
+    # Nothing was carried: the previous context holds what it held.
+    counts = record.fields.model_copy(update={"repaired": 0, "carried": 0, "carried_tokens": 0})
+    record = record.model_copy(update={"outcome": Outcome.REJECTED, "reason": refused, "fields": counts})
     yield Append(record)
     cooled = bench.situation.head.model_copy(update={"cool_down": int(tokens_before * COOL_DOWN)})
     return Compacted(cooled, before, record, fields=_standing(bench))

@@ -15,6 +15,7 @@ from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 
 _KEY_SHOWN = 48
+_LABEL_SHOWN = 60
 _NO_KEY = re.compile(r"[^\w.:@-]", re.ASCII)
 
 RULES_LEAD = "Rules in force for the whole conversation. Nothing said later relaxes or replaces them."
@@ -78,6 +79,15 @@ def render_decision(decision: Decision) -> str:
     return one_line(f"{decision.chosen}{rejected}{why}")
 
 
+def inside(text: str) -> str:
+    """Return what a rendered evidence or summary message tells, without the words of its frame."""
+    for tag in (SUMMARY, EVIDENCE):
+        body, closing, _ = text.rpartition(f"\n</{tag}>\n")
+        if closing:
+            return body.partition("\n")[2]
+    return text
+
+
 def render_evidence(evidence: Evidence) -> str:
     """Return the evidence message: what was called, what came of it, which files were touched."""
     parts: list[str] = []
@@ -90,7 +100,7 @@ def render_evidence(evidence: Evidence) -> str:
     if evidence.carried:
         by_id = {field.field_id: field for field in evidence.fields}
         carried = [by_id[name] for name in evidence.carried if name in by_id]
-        parts += _section(CARRIED_LEAD, (render_field(field, is_bare=evidence.carried_bare) for field in carried))
+        parts += _section(CARRIED_LEAD, render_fields(carried, is_bare=evidence.carried_bare))
     waiting = open_inferred(evidence.inferred)
     shown = waiting[len(waiting) - evidence.inferred_shown :]
     if shown and len(shown) < len(waiting):
@@ -112,12 +122,22 @@ def render_inferred_rule(rule: InferredConstraint) -> str:
     return f'user said{how_long} (message {source}): "{one_line(readable(rule.text))}"'
 
 
-def render_field(field: ControlField, *, is_bare: bool = False) -> str:
-    """Return one value verbatim, with its label, who said it where, and the sentence it stood in, on one line."""
-    name = _FIELD_NAMES.get(field.kind, "") or field.label or field.kind.value.replace("_", " ")
-    source = "" if field.message_id is None else f", message {clipped(_NO_KEY.sub('_', field.message_id), _KEY_SHOWN)}"
-    said = "" if is_bare or not field.context else f': "{readable(field.context)}"'
-    return one_line(f"{readable(name)}: {field.raw} ({field.origin}{source}){said}")
+def render_fields(fields: Sequence[ControlField], *, is_bare: bool = False) -> list[str]:
+    """Return values verbatim, one line for those of one sentence: label and value, who said it where, and the sentence."""
+    lines: dict[tuple[str, str | None, str], list[str]] = {}
+    for field in fields:
+        name = _FIELD_NAMES.get(field.kind, "") or field.label or field.kind.value.replace("_", " ")
+        context = "" if is_bare else field.context
+        lines.setdefault((field.origin, field.message_id, context), []).append(f"{clipped(readable(name), _LABEL_SHOWN)}: {field.raw}")
+    return [one_line(f"{'; '.join(values)} ({_from(*source)}){_quoted(source[2])}") for source, values in lines.items()]
+
+
+def _from(origin: str, message_id: str | None, _: str) -> str:
+    return origin if message_id is None else f"{origin}, message {clipped(_NO_KEY.sub('_', message_id), _KEY_SHOWN)}"
+
+
+def _quoted(context: str) -> str:
+    return f': "{readable(context)}"' if context else ""
 
 
 def render_action(action: Action) -> str:

@@ -15,3 +15,6 @@ class Extensions:
 
     validators: Mapping[str, Validator] = field(default_factory=dict)
     """By the name that rules of kind `verifier` and `runtime` know them by. Called in a thread where the run is async."""
+
+    same_text: Callable[[str, str], bool] | None = None
+    """Says whether two statements say the same: asked about stressed sentences and choices that the rules find different. It may be called often."""

@@ -257,7 +257,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                     case Ask():
                         answer: Any = handler(step.request)
                     case Drive():
-                        answer = self.turns.engine.run(step.flow, summarizer=step.summarizer)
+                        answer = self.turns.engine.run(step.flow, summarizer=step.summarizer, person=step.person)
                     case Check():
                         answer = failures(step.checks, step.text)
                     case _:
@@ -281,7 +281,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                     case Ask():
                         answer: Any = await handler(step.request)
                     case Drive():
-                        answer = await self.turns.engine.arun(step.flow, summarizer=step.summarizer)
+                        answer = await self.turns.engine.arun(step.flow, summarizer=step.summarizer, person=step.person)
                     case Check():
                         answer = await afailures(step.checks, step.text)
                     case _:

@@ -13,7 +13,7 @@ from langchain_ctxguard.core.compaction import Compacted
 from langchain_ctxguard.domain.config import GuardConfig
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.graph.state import CHANNEL, INPUT_CHANNEL
-from langchain_ctxguard.graph.turns import Turns, of_state
+from langchain_ctxguard.graph.turns import Drive, Turns, of_state
 
 
 class HasTurns(Protocol):
@@ -72,9 +72,9 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
     def _driven(self, state: Any, config: RunnableConfig | None) -> ContextHead | None:
         steps = self._steps(state, config)
         try:
-            flow, summarizer = next(steps)
+            drive = next(steps)
             while True:
-                flow, summarizer = steps.send(self.turns.engine.run(flow, summarizer=summarizer))
+                drive = steps.send(self.turns.engine.run(drive.flow, summarizer=drive.summarizer, person=drive.person))
         except StopIteration as end:
             head: ContextHead | None = end.value
             return head
@@ -82,14 +82,14 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
     async def _adriven(self, state: Any, config: RunnableConfig | None) -> ContextHead | None:
         steps = self._steps(state, config)
         try:
-            flow, summarizer = next(steps)
+            drive = next(steps)
             while True:
-                flow, summarizer = steps.send(await self.turns.engine.arun(flow, summarizer=summarizer))
+                drive = steps.send(await self.turns.engine.arun(drive.flow, summarizer=drive.summarizer, person=drive.person))
         except StopIteration as end:
             head: ContextHead | None = end.value
             return head
 
-    def _steps(self, state: Any, config: RunnableConfig | None) -> Generator[Any, Compacted, ContextHead | None]:
+    def _steps(self, state: Any, config: RunnableConfig | None) -> Generator[Drive, Compacted, ContextHead | None]:
         messages, raw = of_state(state)
         run = (config or {}).get("run_id")
         return self.turns.compaction_steps(

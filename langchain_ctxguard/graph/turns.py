@@ -27,6 +27,7 @@ from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.core.settle import as_constraint, inferred_in, settled
+from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
 from langchain_ctxguard.domain.constraint import Constraint, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead
@@ -36,10 +37,11 @@ from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import ContextEvent, Outcome
-from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
+from langchain_ctxguard.engine import Engine, Person, counter_of, summarizer_of
 from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
+from langchain_ctxguard.graph.person import Drafts, asked_in_graph
 from langchain_ctxguard.graph.pin_zone import PinZone
 from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
@@ -78,6 +80,9 @@ class Drive:
     summarizer: Summarizer | None
     is_repeat: bool = False
     """The result was made before, for a model call that failed since."""
+
+    person: Person | None = None
+    """Asks a person; `None` where the run cannot pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,8 @@ class Turns:
             refresh=given.refresh,
             validators=extensions.validators,
         )
+        self._fields = FieldPlan.of(given, same_text=extensions.same_text) if given.control_fields.watch else None
+        self._drafts = Drafts()
         self._remind = given.remind
         self._inferred = given.inferred
         if files is None and any(pin.kind == "file" for pin in pins):
@@ -269,7 +276,7 @@ class Turns:
         system: SystemMessage | None,
         tools: Sequence[Any],
         model: Any,
-    ) -> Generator[tuple[Generator[Effect, Answer, Compacted], Summarizer | None], Compacted, ContextHead | None]:
+    ) -> Generator[Drive, Compacted, ContextHead | None]:
         """Yield the compaction a state is due, if any; return the head to store, `None` where it stays.
 
         What the node of a plain graph drives; the model call is not part of it.
@@ -282,7 +289,7 @@ class Turns:
         if attempt is None:
             return None
         drive = self._drive(attempt, model)
-        result = yield drive.flow, drive.summarizer
+        result = yield drive
         return self._settled(attempt, reading, result, model=model, run=run, is_repeat=drive.is_repeat)
 
     def steps(self, request: ModelRequest[Any]) -> Generator[Step, Any, Any]:
@@ -532,12 +539,20 @@ class Turns:
             limit=attempt.limit,
             min_kept=self._min_kept(attempt),
             inferred=self._inferred,
+            fields=self._fields,
             tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,
             nonce=uuid.uuid4().hex,
             strategy=(summarizer or self._engine.summarizer).name,
             fallback=self._engine.fallback.name,
         )
-        return Drive(compaction_flow(situation, plan, self._count), summarizer)
+        person: Person | None = None
+        if self._asks_people() and attempt.call.thread not in ((None, ""), None):
+            person = asked_in_graph
+            summarizer = self._drafts.kept_by(summarizer or self._engine.summarizer, attempt.call.thread)
+        return Drive(compaction_flow(situation, plan, self._count), summarizer, person=person)
+
+    def _asks_people(self) -> bool:
+        return self._fields is not None and "ask" in (self._fields.settings.on_loss, self._fields.settings.on_change)
 
     def _min_kept(self, attempt: Attempt) -> float:
         """Return the share of the tokens to keep raw beyond `keep`: none where room must be made, or where it is messages that are too many."""

@@ -35,7 +35,7 @@ def test_a_real_transcript_fits_half_of_its_tokens(field_transcripts: Path, file
     source = field_transcripts / file
     budget = printed(source)["tokens_before"] // 2
     data = printed(source, "--budget", str(budget))
-    assert data["outcome"] in ("accepted", "fell_back")
+    assert data["outcome"] in ("accepted", "repaired", "fell_back")
     assert data["tokens_after"] <= budget
     calls = [call["id"] for message in data["messages"] for call in message.get("tool_calls", [])]
     results = [message["tool_call_id"] for message in data["messages"] if message["role"] == "tool"]

@@ -89,7 +89,7 @@ def test_nothing_but_the_old_summary_is_skipped() -> None:
 
     second = compact_messages(first.messages, keep=("messages", 10), summarizer=spy, token_counter=count_characters, previous=first.head)
 
-    assert (Outcome.ACCEPTED, Outcome.SKIPPED) == (first.outcome, second.outcome)
+    assert (Outcome.REPAIRED, Outcome.SKIPPED) == (first.outcome, second.outcome)
     assert 1 == len(spy.requests)
 
 
@@ -161,7 +161,7 @@ def test_a_useless_summary_falls_back_to_one_that_gains() -> None:
 
     compaction = compact_messages(messages, keep=("turns", 1), summarizer=SpySummarizer(quoting), token_counter=count_characters)
 
-    assert compaction.outcome in (Outcome.FELL_BACK, Outcome.ACCEPTED)
+    assert compaction.outcome in (Outcome.FELL_BACK, Outcome.REPAIRED)
     assert compaction.tokens_before - compaction.tokens_after >= 0.2 * compaction.record.evicted_tokens
     assert compaction.record.evicted_tokens > 0
 
