@@ -13,6 +13,7 @@ from typing import Any, TypeVar, assert_never
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
 from langchain_ctxguard.backends.tokens import counter_for
 from langchain_ctxguard.core.effects import Answer, Append, AskPerson, CountTokens, Decided, Effect, Summarize, SummaryFailure
+from langchain_ctxguard.domain.extensions import FieldExtractor
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
 from langchain_ctxguard.ports import Fact, Hook, Summarizer
@@ -296,6 +297,25 @@ def summarizer_of(given: Any) -> Summarizer | None:
 
         return ChatModelSummarizer(given)
     msg = f"{given!r} is no summarizer. Pass a chat model, its name for `init_chat_model`, or an object with `name`, `summarize` and `asummarize`."
+    raise ConfigurationError(msg)
+
+
+def extractor_of(given: Any) -> FieldExtractor | None:
+    """Return `given` as a field extractor: a function as it is, a chat model wrapped; `None` stays `None`.
+
+    Raises:
+        ConfigurationError: `given` can extract nothing.
+    """
+    if given is None:
+        return None
+    if callable(getattr(given, "ainvoke", None)):
+        from langchain_ctxguard.backends.model_fields import ModelFieldExtractor
+
+        return ModelFieldExtractor(given)
+    if callable(given):
+        found: FieldExtractor = given
+        return found
+    msg = f"{given!r} is no field extractor. Pass a chat model, or a function that takes messages and returns control fields."
     raise ConfigurationError(msg)
 
 

@@ -100,6 +100,9 @@ class Bench:
     accepts: bool = False
     """A person accepted what the draft does to the control fields: nothing is carried."""
 
+    is_bare: bool = False
+    """Carry values without the sentences they stood in."""
+
     def cleaned(self, draft: SummaryDraft, sources: Sources) -> Cleaned:
         """Return the summary a draft amounts to. An empty draft carries the summary in force on."""
         previous = self._previous
@@ -310,7 +313,7 @@ class Bench:
         situation, material, kept = self.situation, self.material, self._kept
         version = situation.head.version + 1
         summary = bounded_summary(summary, version=version, max_tokens=bounds.summary, count=self.count)
-        found = material.evidence.model_copy(update={"fields": self.watched.ledger, "carried": carried, "carried_bare": False})
+        found = material.evidence.model_copy(update={"fields": self.watched.ledger, "carried": carried, "carried_bare": self.is_bare})
         evidence = bounded_evidence(found, max_tokens=bounds.evidence, count=self.count, carried_tokens=bounds.carried)
         seed = canonical_json([self.plan.nonce, version, kept.cut.model_dump(), summary.model_dump(mode="json"), evidence.model_dump(mode="json")])
         body = ContextBody(

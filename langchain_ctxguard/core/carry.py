@@ -12,16 +12,22 @@ from functools import cached_property
 
 from langchain_core.messages import BaseMessage
 
+from langchain_ctxguard.core.bounds import bounded_evidence, text_tokens
+from langchain_ctxguard.core.compile import rendered, rendered_digests
 from langchain_ctxguard.core.diff import diff_fields, stale_mentions
+from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.field_text import folded, sentence_at
 from langchain_ctxguard.core.identity import is_synthetic
+from langchain_ctxguard.core.labels import is_same_label
 from langchain_ctxguard.core.ledger import Said, merge_fields
 from langchain_ctxguard.core.lexicon import claims_authority
 from langchain_ctxguard.core.normalize import key_of
-from langchain_ctxguard.core.render import inside
+from langchain_ctxguard.core.render import inside, render_evidence, render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.situation import FieldPlan
+from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.control import STATEMENTS, ControlField, FieldChange, FieldDiff
 from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary
 
@@ -284,3 +290,51 @@ def _mapped(summary: StructuredSummary, told: Callable[[str], str]) -> Structure
             "open_questions": texts(summary.open_questions),
         }
     )
+
+
+def with_found_late(
+    head: ContextHead, fields: Sequence[ControlField], *, rules: Sequence[Constraint], share_tokens: int, cap: int, count: CountTokens
+) -> ContextHead | None:
+    """Return the next version of `head`, in which the fields are carried too; `None` where it tells them all.
+
+    What the head's own ledger says of the same label holds: it may be newer than what was found.
+
+    Args:
+        head: The head in force.
+        fields: Critical fields somebody found missing.
+        rules: The rules in force, for the digest of the pins.
+        share_tokens: Tokens the carried fields may take.
+        cap: How many critical fields stay critical.
+        count: Counts tokens.
+    """
+    body = head.body
+    if body is None:
+        return None
+    known = body.evidence.fields
+    shown = "\n".join(inside(text_of(message)) for message in rendered(body, version=head.version))
+    new = [
+        field
+        for field in fields
+        if key_of(field) not in {key_of(one) for one in known if one.field_id in body.evidence.carried}
+        and folded(field.raw) not in folded(shown)
+        and not any(field.label and one.label and is_same_label(one.label, field.label) and not one.critical for one in known)
+    ]
+    if not new:
+        return None
+    merged = merge_fields(known, new, cap=cap).fields
+    keys = {key_of(field) for field in new}
+    added = [field for field in merged if key_of(field) in keys and field.critical and not field.is_closed]
+    carried = [field for field in merged if field.field_id in body.evidence.carried]
+    if not added:
+        return None
+    ids = tuple(field.field_id for field in by_weight({field.field_id: field for field in (*carried, *added)}.values()))
+    evidence = bounded_evidence(
+        body.evidence.model_copy(update={"fields": tuple(merged), "carried": ids}),
+        max_tokens=share_tokens + text_tokens(count, render_evidence(body.evidence)),
+        count=count,
+        carried_tokens=share_tokens,
+    )
+    version = head.version + 1
+    new_body = body.model_copy(update={"evidence": evidence})
+    new_body = new_body.model_copy(update={"rendered": rendered_digests(new_body, render_rules(rules), version=version)})
+    return head.model_copy(update={"version": version, "body": new_body})

@@ -21,7 +21,7 @@ from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, text_of
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
 from langchain_ctxguard.domain.context import ContextHead
-from langchain_ctxguard.domain.control import ControlField, FieldChange
+from langchain_ctxguard.domain.control import ControlField, FieldChange, FieldDiff
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome, ZoneTokens
 from langchain_ctxguard.errors import ContextBudgetError, RetentionError
@@ -109,12 +109,20 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
     """Accept what the summarizers told, or find out what else can be done."""
     plan, tokens_before = bench.plan, record.tokens_before
     is_full = plan.limit is not None and tokens_before > plan.limit
+    diff = FieldDiff()
     refused: str | None = f"No usable summary ({', '.join(asked.failures)}); the previous context stays in force."
     if asked.cleaned is not None:
         done = bench.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
         bench, done, refused = yield from _fields_settled(bench, asked, done)
         record = record.model_copy(update={"attempts": asked.attempts, "failures": tuple(asked.failures), "fields": done.fields})
-        refused = refused or bench.verdict(done, tokens_before=tokens_before, is_full=is_full)
+        diff = done.diff
+        if refused is None:
+            refused = bench.verdict(done, tokens_before=tokens_before, is_full=is_full)
+            if refused is not None and done.fields.carried:
+                # The values matter more than the sentences they stood in.
+                bare = replace(bench, is_bare=True)
+                done = bare.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
+                refused = bare.verdict(done, tokens_before=tokens_before, is_full=is_full)
         if refused is None:
             return (yield from _accepted(bench, done, asked.outcome, asked.strategy, record))
     if is_full and plan.limit is not None:
@@ -131,7 +139,7 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
     record = record.model_copy(update={"outcome": Outcome.REJECTED, "reason": refused, "fields": counts})
     yield Append(record)
     cooled = bench.situation.head.model_copy(update={"cool_down": int(tokens_before * COOL_DOWN)})
-    return Compacted(cooled, before, record, fields=_standing(bench))
+    return Compacted(cooled, before, record, fields=_standing(bench), diff=diff)
 
 
 def _fields_settled(bench: Bench, asked: _Asked, done: Candidate) -> Generator[Effect, Answer, tuple[Bench, Candidate, str | None]]:

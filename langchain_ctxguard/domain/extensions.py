@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from langchain_ctxguard.domain.control import ControlField
 
 Validator = Callable[[str], "bool | str"]
 """Judges a text: `True` if it passes, `False` or the reason if it does not."""
+
+FieldExtractor = Callable[[Sequence[BaseMessage]], Sequence[ControlField]]
+"""Finds control fields in messages. One that asks a model is `backends.model_fields.ModelFieldExtractor`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +26,9 @@ class Extensions:
 
     same_text: Callable[[str, str], bool] | None = None
     """Says whether two statements say the same: asked about stressed sentences and choices that the rules find different. It may be called often."""
+
+    deferred_extractor: FieldExtractor | Any | None = None
+    """A function or a chat model that looks once more for control fields, after the turn and in a thread of its own.
+
+    What a compaction lost is carried from the next call on.
+    """

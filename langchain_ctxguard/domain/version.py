@@ -155,6 +155,8 @@ class ContextEvent(Value):
         "inferred_found",
         "inferred_dropped",
         "inferred_off",
+        "fields_found_late",
+        "fields_unverified",
     ]
     detail: str
     version: int = 0

@@ -21,8 +21,10 @@ from langgraph.types import Command
 from langchain_ctxguard.backends.checks import PreparedCheck
 from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.compact import config_of, rules_of
+from langchain_ctxguard.core.carry import with_found_late
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
+from langchain_ctxguard.core.identity import find_cut
 from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
@@ -32,13 +34,15 @@ from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, Gu
 from langchain_ctxguard.domain.constraint import Constraint, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.extensions import Extensions
+from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import ContextEvent, Outcome
-from langchain_ctxguard.engine import Engine, Person, counter_of, summarizer_of
+from langchain_ctxguard.engine import Engine, Person, counter_of, extractor_of, summarizer_of
 from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError
+from langchain_ctxguard.graph.deferred import DeferredCheck
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
 from langchain_ctxguard.graph.person import Drafts, asked_in_graph
@@ -60,6 +64,9 @@ MIN_KEPT = 0.3
 
 _REST = 1.1
 """After an attempt that found nothing to evict, the view must grow by this factor before the next look."""
+
+_LOOKED_BACK = 200
+"""Messages before the cut that are verified by a process that did not make the version."""
 
 _OVERFLOW = 0.7
 """A view the provider refused is compacted to this share of its tokens, as we count them."""
@@ -150,6 +157,8 @@ class Turns:
         )
         self._fields = FieldPlan.of(given, same_text=extensions.same_text) if given.control_fields.watch else None
         self._drafts = Drafts()
+        extractor = extractor_of(extensions.deferred_extractor)
+        self._deferred = None if extractor is None or self._fields is None else DeferredCheck(extractor, self._engine.record)
         self._remind = given.remind
         self._inferred = given.inferred
         if files is None and any(pin.kind == "file" for pin in pins):
@@ -283,14 +292,17 @@ class Turns:
         """
         rules = self._rules_at(thread, tools).pinned
         call = Call(as_messages(messages), raw_head, system=system, tools=tools, thread=thread, rules=rules)
+        late = self._found_late(call, model)
+        if late is not None:
+            call = replace(call, raw_head=late.to_dict())
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
         attempt, reading = self._due(call, reading, model, run)
         if attempt is None:
-            return None
+            return late
         drive = self._drive(attempt, model)
         result = yield drive
-        return self._settled(attempt, reading, result, model=model, run=run, is_repeat=drive.is_repeat)
+        return self._settled(attempt, reading, result, model=model, run=run, is_repeat=drive.is_repeat) or late
 
     def steps(self, request: ModelRequest[Any]) -> Generator[Step, Any, Any]:
         """Yield what an agent's model call needs, in order; return the response to hand on.
@@ -315,6 +327,9 @@ class Turns:
             thread=thread,
             rules=rules.pinned,
         )
+        late = self._found_late(call, request.model)
+        if late is not None:
+            call = replace(call, raw_head=late.to_dict())
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
         self._notice_compactor(state, call)
@@ -330,13 +345,13 @@ class Turns:
         else:
             reading = whole
             lead = self._lead(state, call, whole.messages, request.model)
-        head: ContextHead | None = None
+        head: ContextHead | None = late
         tokens: int | None = None
         sent = _showing(request, reading)
         if attempt is not None:
             drive = self._drive(attempt, request.model)
             result: Compacted = yield drive
-            head = self._settled(attempt, reading, result, model=request.model, run=run_of(runtime), is_repeat=drive.is_repeat)
+            head = self._settled(attempt, reading, result, model=request.model, run=run_of(runtime), is_repeat=drive.is_repeat) or late
             sent = _sending(request, result.view.system, result.view.messages)
             tokens = result.record.tokens_after
             lead = self._lead(state, call, result.view.messages, request.model)
@@ -551,6 +566,40 @@ class Turns:
             summarizer = self._drafts.kept_by(summarizer or self._engine.summarizer, attempt.call.thread)
         return Drive(compaction_flow(situation, plan, self._count), summarizer, person=person)
 
+    def _found_late(self, call: Call, model: Any) -> ContextHead | None:
+        """Return the head with what the deferred extractor found missing since, `None` where it found nothing; have a version verified once."""
+        if self._deferred is None:
+            return None
+        head = self._reader.head(call.raw_head)
+        if not isinstance(head, ContextHead) or head.body is None:
+            return None
+        found = self._deferred.take(call.thread, head.version)
+        if found is not None:
+            window, _ = self._windows.of(model)
+            settings = self._fields.settings if self._fields is not None else FieldSettings()
+            late = with_found_late(
+                head,
+                found.fields,
+                rules=call.rules,
+                share_tokens=int(self._settings.evidence_share * window),
+                cap=settings.critical_cap,
+                count=self._count,
+            )
+            if late is not None:
+                self._deferred.seen(call.thread, late.version)
+                return late
+        self._verify_later(call, ContextHead(version=0), head)
+        return None
+
+    def _verify_later(self, call: Call, before: ContextHead, after: ContextHead) -> None:
+        """Have the deferred extractor look at what a version stands for; a process that did not make it looks at the newest part of that."""
+        if self._deferred is None or after.body is None or self._deferred.was_seen(call.thread, after.version):
+            return
+        situation = self._reader.situation(replace(call, raw_head=after.to_dict())).situation
+        cut = len(call.messages) - len(situation.tail)
+        first = find_cut(before.cut, call.messages) or 0 if before.body is not None else max(0, cut - _LOOKED_BACK)
+        self._deferred.start(call.thread, after.version, call.messages[first:cut], situation.view().messages)
+
     def _asks_people(self) -> bool:
         return self._fields is not None and "ask" in (self._fields.settings.on_loss, self._fields.settings.on_change)
 
@@ -581,6 +630,7 @@ class Turns:
             if result.is_new:
                 self._memory.count_run(run, attempt.call)
                 self._note_inferred(reading.head, result.head)
+                self._verify_later(attempt.call, reading.head, result.head)
         if not result.is_new:
             return result.head
         # What must stay may hold the trigger by itself, above all where a provider counts more than we do: rest until the view has grown.
