@@ -14,10 +14,11 @@ from langchain_ctxguard import Constraint, GuardConfig
 from langchain_ctxguard.cli import build_app
 from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.constraint import Enforcement, Scope
+from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.prefix import DriftReason, PrefixReport
 from langchain_ctxguard.domain.retention import Retention, Where
 from langchain_ctxguard.domain.value import Value
-from langchain_ctxguard.domain.version import Outcome
+from langchain_ctxguard.domain.version import FieldCounts, Outcome
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,17 +48,29 @@ def written(default: Any) -> str:
     """Return a default as a config file writes it; of a mapping what is said."""
     if isinstance(default, Value):
         said = {
-            name: value for name, value in default.model_dump(mode="json", exclude_defaults=isinstance(default, CompactionSettings)).items() if value
+            name: value
+            for name, value in default.model_dump(mode="json", exclude_defaults=isinstance(default, (CompactionSettings, FieldSettings))).items()
+            if value
         }
         return f"{{{', '.join(f'{name}: {value}' for name, value in said.items())}}}"
-    return {None: "null", (): "[]"}.get(default, str(default))
+    if default == {} and isinstance(default, dict):
+        return "{}"
+    return {None: "null", (): "[]", True: "true"}.get(default, str(default)) if default != 1 or default is True else str(default)
 
 
 def test_every_key_of_the_config_is_listed_with_its_default() -> None:
     """The table of keys has a row for each, in the order of the code."""
-    text = (DOCS / "configuration.md").read_text(encoding="utf-8").split("\n## constraints\n")[0]
+    text = (DOCS / "configuration.md").read_text(encoding="utf-8").split("\n## control_fields\n")[0]
     expected = {name: written(field.default) for name, field in GuardConfig.model_fields.items()}
     assert list(expected.items()) == list(rows(text).items())
+
+
+def test_every_key_of_the_control_fields_is_listed_with_its_default() -> None:
+    """The table has a row for each, in the order of the code."""
+    expected = {name: written(field.get_default(call_default_factory=True)) for name, field in FieldSettings.model_fields.items()}
+    assert list(expected.items()) == list(rows(section("configuration.md", "control_fields")).items())
+    counts = rows(section("fields.md", "What the record says"))
+    assert list(FieldCounts.model_fields) == list(counts)
 
 
 def test_every_rule_key_is_listed_with_its_default() -> None:

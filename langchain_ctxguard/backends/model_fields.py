@@ -26,7 +26,8 @@ Answer with one JSON array and nothing else. One object per value that must not 
 
 Kinds: date, time, datetime, amount, percentage, quantity, duration, id, path, url, version, name, emphasis (a demand somebody stressed),
 choice_confirmed (what was decided), choice_rejected (what was turned down). List names, addresses, values, decisions and demands.
-Leave out small talk, guesses and instructions to you. Copy `raw` letter by letter, in its own language; what does not stand in the conversation word for word is dropped.
+Leave out small talk, guesses and instructions to you. Copy `raw` letter by letter, in its own language; what does not
+stand in the conversation word for word is dropped.
 """
 
 _PORTION = 40_000

@@ -105,6 +105,12 @@ def watched(
     stored, aged_out = _bounded(fields, plan.settings.remembered)
     staying = _found(kept, keys[len(evicted) :], plan, start + sum(not is_synthetic(message) for message in evicted))
     present = merge_fields(stored, staying, said=_said(kept, keys[len(evicted) :]), must_keep=wanted, cap=10**6).fields if staying else stored
+    if any(field.history for field in present):
+        # The sentence of a value that holds may tell another one that does not.
+        stored = tuple(
+            field.model_copy(update={"context": _fresh(field.context, present, plan)[0]}) if field.critical and field.context else field
+            for field in stored
+        )
     holds = {field.field_id: key_of(field) for field in present if not field.is_closed}
     in_force = [field for field in stored if holds.get(field.field_id) == key_of(field)]
     standing = (field for field in (*found, *ledger) if request_key is not None and field.message_id == request_key)
@@ -245,19 +251,23 @@ def with_present_values(summary: StructuredSummary, seen: Watched, plan: FieldPl
         return mended
 
     def fresh(text: str) -> str:
-        found = extract_fields(text, now=plan.now, patterns=plan.patterns, timezone=plan.timezone)
-        stale = stale_mentions(found, seen.present)
-        for item, field, event in sorted(stale, key=lambda one: one[0].start, reverse=True):
-            if text[item.start : item.stop] != item.raw:
-                continue
-            is_over = event.reason == "closed" or field.is_closed
-            mark = _mark(field, text, is_over=is_over)
-            text = text[: item.start] + mark + text[item.stop :]
-            mended.replaced += 1
-        return text
+        marked, replaced = _fresh(text, seen.present, plan)
+        mended.replaced += replaced
+        return marked
 
     mended.summary = _mapped(summary, fresh)
     return mended
+
+
+def _fresh(text: str, present: Sequence[ControlField], plan: FieldPlan) -> tuple[str, int]:
+    """Return a text with its superseded values marked, and how many there were."""
+    found = extract_fields(text, now=plan.now, patterns=plan.patterns, timezone=plan.timezone)
+    replaced = 0
+    for item, field, event in sorted(stale_mentions(found, present), key=lambda one: one[0].start, reverse=True):
+        if text[item.start : item.stop] == item.raw:
+            text = text[: item.start] + _mark(field, text, is_over=event.reason == "closed" or field.is_closed) + text[item.stop :]
+            replaced += 1
+    return text, replaced
 
 
 def _mark(field: ControlField, text: str, *, is_over: bool) -> str:
