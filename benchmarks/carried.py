@@ -1,21 +1,22 @@
 """Ten rounds with a summarizer that forgets every value, over each real transcript: what is lost, what is carried, what it costs.
 
-It prints what it measured and writes `results/carried.json`; with `--small` it takes three files and writes nothing. Without the field material beside
-the checkout there is nothing to measure.
+It prints what it measured and writes `results/carried.json`; with `--small` it takes three files and writes nothing. Without the field material
+beside the checkout there is nothing to measure.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
-from measuring import cores, cpu_seconds_of, table, write
+from measuring import cores, table, write
 
-from langchain_ctxguard import Compaction, GuardConfig, compact_messages, extract_fields
+from langchain_ctxguard import GuardConfig, compact_messages, extract_fields
 from langchain_ctxguard.backends.tokens import counter_for
 from langchain_ctxguard.backends.transcripts import read_transcript
 from langchain_ctxguard.core.effects import SummaryRequest
@@ -35,7 +36,7 @@ class Amnesiac:
 
     name = "amnesiac"
 
-    def summarize(self, request: SummaryRequest) -> SummaryDraft:
+    def summarize(self, _: SummaryRequest) -> SummaryDraft:
         """Return a draft without any value."""
         return SummaryDraft(user_intent="Go on.", facts=(Fact(statement="They went through the matter step by step."),))
 
@@ -48,18 +49,14 @@ def rounds_of(messages: Sequence[BaseMessage]) -> dict[str, Any] | None:
     """Compact a conversation ten times as it grows; return what became of its critical fields, `None` where nothing was compacted."""
     config = GuardConfig.from_dict({"compaction": {"window": WINDOW, "min_gain": 0}})
     steps = [max(2, len(messages) * number // ROUNDS) for number in range(1, ROUNDS + 1)]
-    head, lost, carried, tokens, seconds, compactions, before = None, 0, 0, 0, 0.0, 0, 0
-    done: Compaction | None = None
+    head: dict[str, Any] | None = None
+    lost = carried = tokens = compactions = before = 0
+    seconds = 0.0
     for end in dict.fromkeys(steps):
-
-        def compact(end: int = end) -> None:
-            nonlocal done
-            shown = [*messages[:end], HumanMessage("Go on, please.", id=f"go-{end}")]
-            done = compact_messages(shown, config=config, keep=("messages", 2), summarizer=Amnesiac(), previous=head)
-
-        seconds += cpu_seconds_of(compact)
-        if done is None:
-            continue
+        shown = [*messages[:end], HumanMessage("Go on, please.", id=f"go-{end}")]
+        begun = time.thread_time_ns()
+        done = compact_messages(shown, config=config, keep=("messages", 2), summarizer=Amnesiac(), previous=head)
+        seconds += (time.thread_time_ns() - begun) / 1e9
         head = done.head
         counts = done.record.fields
         compactions += done.outcome in {"accepted", "repaired", "retried", "fell_back"}
@@ -110,9 +107,9 @@ def main() -> int:
     write(
         "carried",
         measured=(
-            f"ten rounds of `compact_messages` over each run of a real transcript as it grows, with a summarizer that tells no value, two messages kept, "
-            f"a window of {WINDOW:,} tokens, at most {_LONGEST} runs of a file; `lost`: critical fields whose value the view no longer says, in any notation, over all rounds; CPU time "
-            f"on {cores()}, extraction and token counting included."
+            "ten rounds of `compact_messages` over each run of a real transcript as it grows, with a summarizer that tells no value, two messages "
+            f"kept, a window of {WINDOW:,} tokens, at most {_LONGEST} runs of a file; `lost`: critical fields whose value the view no longer says, "
+            f"in any notation, over all rounds; CPU time on {cores()}, extraction and token counting included."
         ),
         against="nothing: without control fields every value that is not in a kept message is lost.",
         rows=rows,
