@@ -144,7 +144,8 @@ def bounded_evidence(evidence: Evidence, *, max_tokens: int, count: CountTokens,
         return _bounded_record(evidence, max_tokens=max_tokens, count=count)
     carried = _bounded_carried(evidence, max(carried_tokens, max_tokens), count)
     used = text_tokens(count, render_evidence(carried)) if carried.carried else 0
-    rest = _bounded_record(evidence.model_copy(update={"carried": ()}), max_tokens=max(0, max_tokens - used), count=count)
+    left = min(max_tokens, max(carried_tokens, max_tokens) - used)
+    rest = _bounded_record(evidence.model_copy(update={"carried": ()}), max_tokens=max(0, left), count=count)
     return rest.model_copy(update={"carried": carried.carried, "carried_bare": carried.carried_bare})
 
 
@@ -175,6 +176,11 @@ def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens) 
     artifacts, _ = _newest(evidence.artifacts, int(room * _FILES_SHARE), lambda item: text_tokens(count, f"- {render_artifact(item)}\n"))
     room -= sum(text_tokens(count, f"- {render_artifact(item)}\n") for item in artifacts)
     actions, _ = _newest(evidence.actions, room, lambda item: text_tokens(count, f"- {render_action(item)}\n"))
+    left = room - sum(text_tokens(count, f"- {render_action(item)}\n") for item in actions)
+    if left > 0 and len(asked) < len(waiting):
+        # What actions and files leave free is for what people asked: it is said once, and nobody repeats it.
+        more, _ = _newest(waiting[: len(waiting) - len(asked)], left, lambda item: text_tokens(count, f"- {render_inferred_rule(item)}\n"))
+        counted = counted.model_copy(update={"inferred_shown": len(asked) + len(more)})
     bounded = counted
     while actions or artifacts:
         bounded = counted.model_copy(
@@ -188,4 +194,6 @@ def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens) 
         if text_tokens(count, render_evidence(bounded)) <= max_tokens:
             return bounded
         actions, artifacts = actions[max(1, len(actions) // 8) :], artifacts[max(1, len(artifacts) // 8) :]
-    return counted if text_tokens(count, render_evidence(counted)) <= max_tokens else counted.model_copy(update={"inferred_shown": 0})
+    while counted.inferred_shown and text_tokens(count, render_evidence(counted)) > max_tokens:
+        counted = counted.model_copy(update={"inferred_shown": counted.inferred_shown - 1})
+    return counted

@@ -29,6 +29,7 @@ from langchain_ctxguard.core.material import Bounds, Material, results_by_id
 from langchain_ctxguard.core.provenance import Sources, folded
 from langchain_ctxguard.core.render import render_evidence, render_fact, render_rules, rules_fingerprint
 from langchain_ctxguard.core.roles import SUMMARY, escaped, is_request, text_of
+from langchain_ctxguard.core.said import rule_in
 from langchain_ctxguard.core.situation import Plan, Situation
 from langchain_ctxguard.domain.context import ContextBody, ContextHead, Cut
 from langchain_ctxguard.domain.control import ControlField, FieldChange, FieldDiff
@@ -250,8 +251,17 @@ class Bench:
             plan=plan,
             must_keep=self.plan.must_keep,
             request_key=material.request_key,
+            is_apart=self._is_apart,
             start=situation.start,
         )
+
+    def _is_apart(self, field: ControlField) -> bool:
+        """Say whether a stressed sentence is a rule that inferred rules answer for: decided by a person, or not to be quoted."""
+        if rule_in(field.raw) is None:
+            return False
+        plain = folded(field.raw)
+        decided = (rule.text for rule in self.material.evidence.inferred if rule.status != "inferred")
+        return self.plan.inferred != "pin" or any(plain in folded(text) or folded(text) in plain for text in decided)
 
     @cached_property
     def sources(self) -> Sources:

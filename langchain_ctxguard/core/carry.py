@@ -22,13 +22,13 @@ from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.labels import is_same_label
 from langchain_ctxguard.core.ledger import Said, merge_fields
 from langchain_ctxguard.core.lexicon import claims_authority
-from langchain_ctxguard.core.normalize import key_of
+from langchain_ctxguard.core.normalize import key_of, normalize
 from langchain_ctxguard.core.render import inside, render_evidence, render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
-from langchain_ctxguard.domain.control import STATEMENTS, ControlField, FieldChange, FieldDiff
+from langchain_ctxguard.domain.control import STATEMENTS, ControlField, FieldChange, FieldDiff, FieldKind
 from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary
 
 CONTEXT_LIMIT = 200
@@ -81,6 +81,7 @@ def watched(
     plan: FieldPlan,
     must_keep: Sequence[str] = (),
     request_key: str | None = None,
+    is_apart: Callable[[ControlField], bool] = lambda _: False,
     start: int = 0,
 ) -> Watched:
     """Return the fields around a cut.
@@ -93,6 +94,7 @@ def watched(
         plan: Settings and patterns.
         must_keep: Values, labels or sentences that are critical for this compaction.
         request_key: The evicted message that stands in the view all the same.
+        is_apart: Says of a stressed sentence that it is a rule somebody decided on, or that is not to be looked for: it is no value to carry.
         start: Position of `evicted[0]` in the original list.
     """
     cap = plan.settings.critical_cap
@@ -102,6 +104,10 @@ def watched(
     whole = merge_fields(ledger, found, said=said, must_keep=wanted, cap=cap)
     here = set(said)
     fields = [_in_context(field, said) if field.critical and field.message_id in here else field for field in whole.fields]
+    fields = [
+        field.model_copy(update={"critical": False}) if field.kind is FieldKind.EMPHASIS and field.critical and is_apart(field) else field
+        for field in fields
+    ]
     stored, aged_out = _bounded(fields, plan.settings.remembered)
     staying = _found(kept, keys[len(evicted) :], plan, start + sum(not is_synthetic(message) for message in evicted))
     present = merge_fields(stored, staying, said=_said(kept, keys[len(evicted) :]), must_keep=wanted, cap=10**6).fields if staying else stored
@@ -187,13 +193,27 @@ def compared(fields: Sequence[ControlField], shown: Sequence[BaseMessage], seen:
     text = "\n".join(inside(text_of(message)) for message in shown)
     found = extract_fields(text, now=plan.now, patterns=plan.patterns, timezone=plan.timezone) if text else []
     diff = diff_fields(missing, found, text=text, glossary=plan.settings.glossary, same_text=plan.same_text)
-    lost, changed = list(diff.lost), []
+    lost, changed = [], []
+    for change in diff.lost:
+        other = _in_its_place(change)
+        if other is not None and key_of(other) not in seen.known:
+            changed.append(change.model_copy(update={"after": other}))
+        else:
+            lost.append(change)
     for change in diff.changed:
         if change.after is not None and key_of(change.after) in seen.known:
             lost.append(FieldChange(before=change.before))
         else:
             changed.append(change)
     return FieldDiff(lost=tuple(lost), changed=tuple(changed), added=diff.added, kept=diff.kept + len(fields) - len(missing))
+
+
+def _in_its_place(change: FieldChange) -> ControlField | None:
+    """Return the value a loss left in its place, where it is one: other digits of the same shape."""
+    before = change.before
+    if change.found is None or change.how not in {"digit", "shifted"}:
+        return None
+    return ControlField(kind=before.kind, label=before.label, raw=change.found, value=normalize(before.kind, change.found))
 
 
 def is_found_again(field: ControlField, messages: Mapping[str, BaseMessage], plan: FieldPlan) -> bool:

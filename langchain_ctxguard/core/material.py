@@ -29,7 +29,7 @@ _SUMMARY_WINDOW_SHARE = 0.02
 _SUMMARY_CONTEXT_SHARE = 0.25
 _SUMMARY_LEAST = 300
 _RESULT_LEAST = 40
-_ASKED_LEAST = 200
+_ASKED_LEAST = 300
 """Tokens for what people asked for along the way, where a share of the context would be less."""
 
 _CARRIED_LEAST = 400

@@ -79,12 +79,15 @@ def render_decision(decision: Decision) -> str:
     return one_line(f"{decision.chosen}{rejected}{why}")
 
 
+_STANDING = re.compile(r"^- \[(?:claimed|confirmed)(?: by \w+)?\] ", re.MULTILINE)
+
+
 def inside(text: str) -> str:
-    """Return what a rendered evidence or summary message tells, without the words of its frame."""
+    """Return what a rendered evidence or summary message tells, without the words of its frame and the standing of its facts."""
     for tag in (SUMMARY, EVIDENCE):
         body, closing, _ = text.rpartition(f"\n</{tag}>\n")
         if closing:
-            return body.partition("\n")[2]
+            return _STANDING.sub("- ", body.partition("\n")[2])
     return text
 
 

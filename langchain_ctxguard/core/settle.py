@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from langchain_ctxguard.core.compile import rendered_digests
+from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.render import open_inferred, render_rules
 from langchain_ctxguard.domain.constraint import Authority, Constraint, ConstraintSource, Scope, Severity
 from langchain_ctxguard.domain.context import ContextHead
+from langchain_ctxguard.domain.control import FieldKind
 from langchain_ctxguard.domain.inferred import InferredConstraint
 
 
@@ -35,10 +37,20 @@ def settled(head: ContextHead, *, confirmed: Collection[str] = (), dropped: Coll
         for rule in evidence.inferred
     )
     shown = min(evidence.inferred_shown, len(open_inferred(decided)))
-    body = head.body.model_copy(update={"evidence": evidence.model_copy(update={"inferred": decided, "inferred_shown": shown})})
+    words = [folded(rule.text) for rule in evidence.inferred if rule.inferred_id in confirmed or rule.inferred_id in dropped]
+    stressed = {field.field_id for field in evidence.fields if field.kind is FieldKind.EMPHASIS and any(_is_of(field.raw, text) for text in words)}
+    carried = tuple(name for name in evidence.carried if name not in stressed)
+    update = {"inferred": decided, "inferred_shown": shown, "carried": carried}
+    body = head.body.model_copy(update={"evidence": evidence.model_copy(update=update)})
     version = head.version + 1
     body = body.model_copy(update={"rendered": rendered_digests(body, render_rules(rules), version=version)})
     return head.model_copy(update={"version": version, "body": body})
+
+
+def _is_of(stressed: str, rule: str) -> bool:
+    """Say whether a stressed sentence is the rule, or a part of it."""
+    plain = folded(stressed)
+    return plain in rule or rule in plain
 
 
 def as_constraint(rule: InferredConstraint, *, scope: Scope) -> Constraint:

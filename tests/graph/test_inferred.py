@@ -96,7 +96,7 @@ def test_what_is_not_to_be_shown_is_not_shown(mode: str) -> None:
     """`ask`: kept for a person, not in sight. `off`: not even looked for."""
     guard = guard_of(config=GuardConfig.from_dict({"inferred": mode}))
     agent, model = evicted(guard, f"Fix the build. {BAN} {WORDS}")
-    assert all(f'"{BAN}"' not in evidence(view) for view in model.seen)
+    assert all(BAN.rstrip(".") not in evidence(view) for view in model.seen)
     found = [rule.text for rule in guard.inferred(agent.get_state(thread()).values)]
     assert (BAN in found) == (mode == "ask")
 
