@@ -85,7 +85,7 @@ class SqlLog:
             head = (0, GENESIS) if stream_id is None else _head(connection, stream_id)
             added = appended(stream, head, bodies, clock=self._clock, refs=refs, expected=expected)
             if added:
-                _insert(connection, _new_stream(connection, stream) if stream_id is None else stream_id, added)
+                insert_entries(connection, new_stream(connection, stream) if stream_id is None else stream_id, added)
         return added
 
     def read(self, stream: Stream, since: int = 0) -> list[Entry]:
@@ -166,12 +166,14 @@ def _head(connection: Connection, stream_id: int) -> tuple[int, str]:
     return (0, GENESIS) if last is None else (last.seq, last.hash.hex())
 
 
-def _new_stream(connection: Connection, stream: Stream) -> int:
+def new_stream(connection: Connection, stream: Stream) -> int:
+    """Put a stream on record and return its number."""
     values = {"tenant": shown(stream.tenant), "kind": shown(stream.kind), "key": shown(stream.key), "address": bytes.fromhex(stream.address)}
     return int(connection.execute(_NEW_STREAM, values).scalar_one())
 
 
-def _insert(connection: Connection, stream_id: int, added: Sequence[Entry]) -> None:
+def insert_entries(connection: Connection, stream_id: int, added: Sequence[Entry]) -> None:
+    """Insert entries and the lines by which they are found."""
     connection.execute(_NEW_ENTRY, [row_of(stream_id, entry)._asdict() for entry in added])
     names = [name._asdict() for entry in added for name in names_of(stream_id, entry)]
     if names:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -66,6 +67,7 @@ def written(text: str) -> str:
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
 
 
+@lru_cache(maxsize=4_096)
 def name_digest(*names: str) -> bytes:
     """Return what a name of any length is indexed by."""
     return bytes.fromhex(digest_of(canonical_json(list(names))))[:_NAME_BYTES]
