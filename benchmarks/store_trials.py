@@ -320,7 +320,7 @@ def main() -> int:
 
 _SAID = (
     "`lost`: entries a writer was told are on record and are not; `faults`: what `verify()` finds afterwards; `missed`: alterations it does not find. "
-    "Entries of 240 bytes; SQLite with WAL and `synchronous=FULL`; PostgreSQL on the same machine; wall time."
+    "Entries of 240 bytes; SQLite with WAL and `synchronous=FULL`; PostgreSQL on this machine; wall time."
 )
 
 if __name__ == "__main__":

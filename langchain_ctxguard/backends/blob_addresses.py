@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
+from langchain_ctxguard.domain.value import is_list_of
 from langchain_ctxguard.errors import BlobMissingError, StoreError
 
 _LONGEST = 200
@@ -21,7 +22,7 @@ def addressed(contents: Sequence[bytes], addresses: Sequence[str] | None) -> lis
     Raises:
         StoreError: a content is not bytes, or an address of one's own could be taken for a digest.
     """
-    if isinstance(contents, str | bytes) or not all(isinstance(content, bytes) for content in contents):
+    if not is_list_of(bytes, contents):
         msg = "Contents are a list of bytes. Nothing was kept."
         raise StoreError(msg)
     if addresses is None:
@@ -31,7 +32,10 @@ def addressed(contents: Sequence[bytes], addresses: Sequence[str] | None) -> lis
         raise StoreError(msg)
     for address in addresses:
         if ":" not in address or not address.isascii() or not address.isprintable() or len(address) > _LONGEST:
-            msg = f"'{address}' is no address of one's own: at most {_LONGEST} characters of plain ASCII, with a colon, e.g. 'keyed:9f86d0'. Nothing was kept."
+            msg = (
+                f"'{address}' is no address of one's own, which has at most {_LONGEST} characters of plain ASCII and a colon, e.g. 'keyed:9f86d0'. "
+                "Nothing was kept."
+            )
             raise StoreError(msg)
     return list(zip(addresses, contents, strict=True))
 
@@ -43,7 +47,7 @@ def checked(space: str, found: Mapping[str, bytes]) -> dict[str, bytes]:
         BlobMissingError: one was altered.
     """
     for address, content in found.items():
-        if ":" not in address and (not isinstance(content, bytes) or address_of(content) != address):
+        if ":" not in address and address_of(content) != address:
             msg = f"Content {address} of space '{space}' was altered: it no longer has that digest. Nothing was read; restore the store."
             raise BlobMissingError(msg, space=space, address=address)
     return dict(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, ColumnElement, delete, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select
 
 from langchain_ctxguard.backends.sql_database import Database
 from langchain_ctxguard.backends.sql_rows import name_digest, shown, written
@@ -33,7 +33,9 @@ class SqlIndex:
         with self._database.writing(claim=where) as connection:
             ids = {key: _fresh(connection, where, key) for key in counted}
             rows = [
-                {"space": where, "term": term, "text": ids[key], "count": count} for key, counts in counted.items() for term, count in sorted(counts.items())
+                {"space": where, "term": term, "text": ids[key], "count": count}
+                for key, counts in counted.items()
+                for term, count in sorted(counts.items())
             ]
             if rows:
                 connection.execute(insert(terms), rows)

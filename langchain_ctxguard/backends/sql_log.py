@@ -135,7 +135,9 @@ class SqlLog:
         """Return where every stream ends now."""
         any_entry = entries.alias()
         last = select(func.max(any_entry.c.seq)).where(any_entry.c.stream == streams.c.id).scalar_subquery()
-        query = select(*_PLACE, entries.c.seq, entries.c.hash).join_from(streams, entries, (entries.c.stream == streams.c.id) & (entries.c.seq == last))
+        query = select(*_PLACE, entries.c.seq, entries.c.hash).join_from(
+            streams, entries, (entries.c.stream == streams.c.id) & (entries.c.seq == last)
+        )
         if self._tenant is not None:
             query = query.where(streams.c.tenant == shown(self._tenant))
         with self._database.reading(is_snapshot=True) as connection:
@@ -191,7 +193,8 @@ def _stream(place: Place) -> Stream:
     try:
         return stream_of(place)
     except ValueError as error:
-        raise LogTamperedError(f"stream {place.kind} '{place.key}'", seq=0, reason=str(error)) from error
+        where = f"stream {place.kind} '{place.key}'"
+        raise LogTamperedError(where, seq=0, reason=str(error)) from error
 
 
 def _readable(place: Place) -> Stream | None:

@@ -61,7 +61,9 @@ def require_schema(database: Database) -> None:
     if found == 0 and database.dialect == "sqlite":
         migrate(database)
         return
-    state = "has no tables of this package yet" if found == 0 else f"has schema version {found}, and this version of the package needs {SCHEMA_VERSION}"
+    state = (
+        "has no tables of this package yet" if found == 0 else f"has schema version {found}, and this version of the package needs {SCHEMA_VERSION}"
+    )
     msg = f"The store {database.name} {state}. Nothing was read or written; run `ctxguard migrate URL` with a role that may create tables."
     raise StoreError(msg)
 

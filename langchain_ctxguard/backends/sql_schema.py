@@ -14,7 +14,7 @@ class Bytes(LargeBinary):
 
     cache_ok = True
 
-    def result_processor(self, dialect: Dialect, coltype: object) -> None:  # noqa: ARG002 - the signature is SQLAlchemy's
+    def result_processor(self, dialect: Dialect, coltype: object) -> None:
         """Change nothing."""
 
 
@@ -99,7 +99,6 @@ terms = Table(
 
 _LOGGED = ("ctxguard_streams", "ctxguard_entries", "ctxguard_refs")
 _REFUSAL = "ctxguard: the log is append-only"
-_GENESIS = "00" * 32
 
 
 def guards(dialect: str) -> list[str]:
@@ -114,13 +113,13 @@ def _sqlite_guards() -> list[str]:
         for table, change in [*changes, ("ctxguard_blobs", "UPDATE")]
     ]
     # INSERT OR REPLACE deletes without firing a DELETE trigger, so what is there already is refused before.
-    known_stream = f"""CREATE TRIGGER ctxguard_streams_no_replace BEFORE INSERT ON ctxguard_streams
+    known_stream = """CREATE TRIGGER ctxguard_streams_no_replace BEFORE INSERT ON ctxguard_streams
         WHEN EXISTS (SELECT 1 FROM ctxguard_streams WHERE id = NEW.id OR address = NEW.address)
-        BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"""
-    follows = f"""CREATE TRIGGER ctxguard_entries_follow BEFORE INSERT ON ctxguard_entries
+        BEGIN SELECT RAISE(ABORT, 'ctxguard: the log is append-only'); END"""
+    follows = """CREATE TRIGGER ctxguard_entries_follow BEFORE INSERT ON ctxguard_entries
         WHEN EXISTS (SELECT 1 FROM ctxguard_entries WHERE id = NEW.id)
           OR NEW.seq IS NOT (SELECT coalesce(max(seq), 0) + 1 FROM ctxguard_entries WHERE stream = NEW.stream)
-          OR NEW.before IS NOT coalesce((SELECT hash FROM ctxguard_entries WHERE stream = NEW.stream ORDER BY seq DESC LIMIT 1), x'{_GENESIS}')
+          OR NEW.before IS NOT coalesce((SELECT hash FROM ctxguard_entries WHERE stream = NEW.stream ORDER BY seq DESC LIMIT 1), zeroblob(32))
         BEGIN SELECT RAISE(ABORT, 'ctxguard: an entry follows the last one of its stream'); END"""
     return [*refusals, known_stream, follows]
 
@@ -128,12 +127,12 @@ def _sqlite_guards() -> list[str]:
 def _postgresql_guards() -> list[str]:
     refuse = f"""CREATE FUNCTION ctxguard_refuse() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION '{_REFUSAL}'; END $$"""
-    follow = f"""CREATE FUNCTION ctxguard_follow() RETURNS trigger LANGUAGE plpgsql AS $$
+    follow = """CREATE FUNCTION ctxguard_follow() RETURNS trigger LANGUAGE plpgsql AS $$
         DECLARE last record;
         BEGIN
             EXECUTE 'SELECT seq, hash FROM ' || quote_ident(TG_TABLE_SCHEMA) || '.ctxguard_entries WHERE stream = $1 ORDER BY seq DESC LIMIT 1'
                 INTO last USING NEW.stream;
-            IF NEW.seq <> coalesce(last.seq, 0) + 1 OR NEW.before <> coalesce(last.hash, '\\x{_GENESIS}'::bytea) THEN
+            IF NEW.seq <> coalesce(last.seq, 0) + 1 OR NEW.before <> coalesce(last.hash, decode(repeat('00', 32), 'hex')) THEN
                 RAISE EXCEPTION 'ctxguard: an entry follows the last one of its stream';
             END IF;
             RETURN NEW;

@@ -73,6 +73,10 @@ class GuardStore:
             raise ConfigurationError(msg)
         if isinstance(url, str):
             return cls._in_memory(tenant, clock) if url.partition(":")[0] == "memory" else cls._in_database(url, tenant, clock)
+        # What has no `batch` is no BaseStore; to ask for the class itself would load LangGraph for everybody.
+        if not callable(getattr(url, "batch", None)):
+            msg = f"A store is opened by a URL or on a LangGraph BaseStore, not on a {_kind(url)}; write e.g. 'sqlite:///ctxguard.db'."
+            raise ConfigurationError(msg)
         return cls._on_store(url, tenant, clock)
 
     @classmethod
@@ -101,16 +105,11 @@ class GuardStore:
 
     @classmethod
     def _on_store(cls, store: BaseStore, tenant: str, clock: Clock | None) -> Self:
-        from langgraph.store.base import BaseStore
         from langgraph.store.memory import InMemoryStore
 
         from langchain_ctxguard.backends.store_blobs import StoreBlobs, StoreIndex
         from langchain_ctxguard.backends.store_log import LIMITS, StoreLog
 
-        if not isinstance(store, BaseStore):
-            kind = "Path" if isinstance(store, Path) else type(store).__name__
-            msg = f"A store is opened by a URL or on a LangGraph BaseStore, not on a {kind}; write e.g. 'sqlite:///ctxguard.db'."
-            raise ConfigurationError(msg)
         limits = MappingProxyType({**LIMITS, **(_IN_MEMORY if isinstance(store, InMemoryStore) else {})})
         log = StoreLog(store, tenant=tenant, clock=clock)
         return cls(log=log, blobs=StoreBlobs(store, tenant=tenant), index=StoreIndex(store, tenant=tenant), tenant=tenant, limits=limits)
@@ -144,6 +143,10 @@ class GuardStore:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close it."""
         self.close()
+
+
+def _kind(given: object) -> str:
+    return "Path" if isinstance(given, Path) else type(given).__name__
 
 
 def migrate_store(url: str) -> tuple[int, int]:

@@ -9,7 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 # Scripts that put no space between words: Chinese and Japanese, Hangul (whose particles stick to the word), Thai, Lao, Burmese, Khmer.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
 _RUNS = re.compile(f"([{_UNSPACED}]+)|((?:(?![{_UNSPACED}])[^\\W_])+)")
 _LONGEST = 64
 """Characters of a term: a longer word is found by its beginning."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from pydantic import AwareDatetime
 
-from langchain_ctxguard.domain.value import Value, canonical_json, digest_of
+from langchain_ctxguard.domain.value import Value, canonical_json, digest_of, is_list_of
 from langchain_ctxguard.errors import LogConflictError, StoreError
 
 GENESIS = "0" * 64
@@ -100,11 +100,10 @@ def appended(
     seq, before = head
     if expected is not None and expected != seq:
         raise LogConflictError(stream, expected=expected, found=seq)
-    # A lone text or bytes is a sequence too, of the wrong things.
-    if isinstance(bodies, str | bytes) or not all(isinstance(body, bytes) for body in bodies):
+    if not is_list_of(bytes, bodies):
         msg = f"What is appended to {stream} is a list of bytes, each the JSON text of one entry. Nothing was written; encode it with `encode_json`."
         raise StoreError(msg)
-    if isinstance(refs, str | bytes) or not all(isinstance(ref, str) for ref in refs):
+    if not is_list_of(str, refs):
         msg = f"The refs of entries of {stream} are a list of texts. Nothing was written."
         raise StoreError(msg)
     names, entries = tuple(dict.fromkeys(refs)), []

@@ -77,9 +77,6 @@ def filled(store: GuardStore) -> None:
     store.log.append(B, [b'{"n":1}'], refs=["user:1"])
 
 
-# What the database itself refuses
-
-
 @pytest.mark.parametrize(
     "statement",
     [
@@ -91,10 +88,14 @@ def filled(store: GuardStore) -> None:
         "DELETE FROM ctxguard_refs",
         "UPDATE ctxguard_refs SET seq = 2 WHERE seq = 1",
         "UPDATE ctxguard_blobs SET content = '\\x00'",
-        "INSERT INTO ctxguard_entries (stream, seq, at, body, refs, before, hash) SELECT stream, seq + 1, at, body, refs, before, hash "
-        "FROM ctxguard_entries WHERE stream = 1 AND seq = 4",
-        "INSERT INTO ctxguard_entries (stream, seq, at, body, refs, before, hash) SELECT stream, 9, at, body, refs, hash, hash "
-        "FROM ctxguard_entries WHERE stream = 1 AND seq = 4",
+        (
+            "INSERT INTO ctxguard_entries (stream, seq, at, body, refs, before, hash) SELECT stream, seq + 1, at, body, refs, before, hash "
+            "FROM ctxguard_entries WHERE stream = 1 AND seq = 4"
+        ),
+        (
+            "INSERT INTO ctxguard_entries (stream, seq, at, body, refs, before, hash) SELECT stream, 9, at, body, refs, hash, hash "
+            "FROM ctxguard_entries WHERE stream = 1 AND seq = 4"
+        ),
     ],
 )
 def test_the_database_refuses_to_change_what_is_on_record(store: GuardStore, url: str, statement: str) -> None:
@@ -102,7 +103,7 @@ def test_the_database_refuses_to_change_what_is_on_record(store: GuardStore, url
     filled(store)
     store.blobs.put("t", [b"x"])
     before = store.log.read(A)
-    with pytest.raises(Exception, match="ctxguard: (the log is append-only|an entry follows the last one)"):
+    with pytest.raises(Exception, match=r"ctxguard: (the log is append-only|an entry follows the last one)"):
         run(url, statement, is_guarded=True)
     assert (before, [], 1) == (store.log.read(A), store.verify(store.anchor()), len(store.blobs.get("t", store.blobs.put("t", [b"x"]))))
 
@@ -122,10 +123,14 @@ def test_postgresql_refuses_to_empty_the_log(postgres_url: str, table: str) -> N
 @pytest.mark.parametrize(
     "statement",
     [
-        "INSERT OR REPLACE INTO ctxguard_entries (stream, seq, at, body, refs, before, hash) SELECT stream, seq, at, x'7b7d', refs, before, hash "
-        "FROM ctxguard_entries WHERE stream = 1 AND seq = 2",
-        "INSERT OR REPLACE INTO ctxguard_entries (id, stream, seq, at, body, refs, before, hash) SELECT id, stream, 5, at, x'7b7d', refs, "
-        "(SELECT hash FROM ctxguard_entries WHERE stream = 1 AND seq = 4), hash FROM ctxguard_entries WHERE stream = 1 AND seq = 2",
+        (
+            "INSERT OR REPLACE INTO ctxguard_entries (stream, seq, at, body, refs, before, hash) SELECT stream, seq, at, x'7b7d', refs, before, hash "
+            "FROM ctxguard_entries WHERE stream = 1 AND seq = 2"
+        ),
+        (
+            "INSERT OR REPLACE INTO ctxguard_entries (id, stream, seq, at, body, refs, before, hash) SELECT id, stream, 5, at, x'7b7d', refs, "
+            "(SELECT hash FROM ctxguard_entries WHERE stream = 1 AND seq = 4), hash FROM ctxguard_entries WHERE stream = 1 AND seq = 2"
+        ),
         "REPLACE INTO ctxguard_streams (id, address, tenant, kind, key) SELECT id, address, tenant, kind, 'other' FROM ctxguard_streams WHERE id = 1",
     ],
 )
@@ -136,9 +141,6 @@ def test_sqlite_refuses_to_replace_what_is_on_record(file: Path, statement: str)
         with pytest.raises(sqlite3.IntegrityError, match="ctxguard"):
             run(f"sqlite:///{file}", statement, is_guarded=True)
         assert ([4, 1], []) == (store.log.heads([A, B]), store.verify())
-
-
-# What verify finds
 
 
 TAMPERINGS: list[tuple[str, str, set[tuple[str, int, Fault]]]] = [
@@ -153,27 +155,42 @@ TAMPERINGS: list[tuple[str, str, set[tuple[str, int, Fault]]]] = [
     ("all entries of a stream deleted", "DELETE FROM ctxguard_entries WHERE stream = 2", {("线程", 1, Fault.MISSING)}),
     (
         "two entries that changed places",
-        "UPDATE ctxguard_entries SET seq = CASE seq WHEN 2 THEN -3 ELSE -2 END WHERE stream = 1 AND seq IN (2, 3);"
-        "UPDATE ctxguard_entries SET seq = -seq WHERE seq < 0",
+        (
+            "UPDATE ctxguard_entries SET seq = CASE seq WHEN 2 THEN -3 ELSE -2 END WHERE stream = 1 AND seq IN (2, 3);"
+            "UPDATE ctxguard_entries SET seq = -seq WHERE seq < 0"
+        ),
         {("user-1", 2, Fault.CHANGED), ("user-1", 3, Fault.CHANGED), ("user-1", 4, Fault.MISPLACED)},
     ),
     (
         "an entry put in between",
-        "UPDATE ctxguard_entries SET seq = seq + 100 WHERE stream = 1 AND seq > 2; UPDATE ctxguard_entries SET seq = seq - 99 WHERE seq > 100;"
-        "INSERT INTO ctxguard_entries (stream, seq, at, body, refs, before, hash) SELECT stream, 3, at, body, refs, before, hash FROM ctxguard_entries "
-        "WHERE stream = 1 AND seq = 2",
+        (
+            "UPDATE ctxguard_entries SET seq = seq + 100 WHERE stream = 1 AND seq > 2;"
+            "UPDATE ctxguard_entries SET seq = seq - 99 WHERE seq > 100;"
+            "INSERT INTO ctxguard_entries (stream, seq, at, body, refs, before, hash) SELECT stream, 3, at, body, refs, before, hash "
+            "FROM ctxguard_entries WHERE stream = 1 AND seq = 2"
+        ),
         {("user-1", 3, Fault.CHANGED), ("user-1", 4, Fault.CHANGED), ("user-1", 5, Fault.CHANGED)},
     ),
-    ("an entry moved to another stream", "UPDATE ctxguard_entries SET stream = 2, seq = 2 WHERE stream = 1 AND seq = 4", {("线程", 2, Fault.CHANGED)}),
+    (
+        "an entry moved to another stream",
+        "UPDATE ctxguard_entries SET stream = 2, seq = 2 WHERE stream = 1 AND seq = 4",
+        {("线程", 2, Fault.CHANGED)},
+    ),
     ("a stream under another name", "UPDATE ctxguard_streams SET key = 'user-2' WHERE id = 1", {("user-2", 0, Fault.CHANGED)}),
     ("a stream of another tenant", "UPDATE ctxguard_streams SET tenant = 'red' WHERE id = 1", {("user-1", 0, Fault.CHANGED)}),
     ("an entry that is no longer found", "DELETE FROM ctxguard_refs WHERE stream = 2", {("线程", 1, Fault.INDEX)}),
-    ("a name in the index without an entry", "UPDATE ctxguard_refs SET seq = 9 WHERE stream = 2", {("线程", 1, Fault.INDEX), ("线程", 9, Fault.INDEX)}),
+    (
+        "a name in the index without an entry",
+        "UPDATE ctxguard_refs SET seq = 9 WHERE stream = 2",
+        {("线程", 1, Fault.INDEX), ("线程", 9, Fault.INDEX)},
+    ),
 ]
 
 
 @pytest.mark.parametrize(("statement", "expected"), [case[1:] for case in TAMPERINGS], ids=[case[0] for case in TAMPERINGS])
-def test_what_was_done_behind_the_back_of_the_log_is_found(store: GuardStore, url: str, statement: str, expected: set[tuple[str, int, Fault]]) -> None:
+def test_what_was_done_behind_the_back_of_the_log_is_found(
+    store: GuardStore, url: str, statement: str, expected: set[tuple[str, int, Fault]]
+) -> None:
     """Each finding names stream, number and what is wrong; the log as it was written has none."""
     filled(store)
     assert [] == store.verify()
@@ -186,7 +203,11 @@ def test_what_was_done_behind_the_back_of_the_log_is_found(store: GuardStore, ur
 def test_a_deleted_stream_leaves_its_entries_to_be_found(store: GuardStore, url: str) -> None:
     """The entries are there and nothing says whose."""
     filled(store)
-    run(url, *(["ALTER TABLE ctxguard_entries DROP CONSTRAINT ctxguard_entries_stream_fkey"] if url.startswith("postgres") else []), "DELETE FROM ctxguard_streams WHERE id = 1")
+    run(
+        url,
+        *(["ALTER TABLE ctxguard_entries DROP CONSTRAINT ctxguard_entries_stream_fkey"] if url.startswith("postgres") else []),
+        "DELETE FROM ctxguard_streams WHERE id = 1",
+    )
     assert ["stream unknown '1', entry 0: the stream itself is missing, and its entries are there."] == [str(finding) for finding in store.verify()]
 
 
@@ -196,7 +217,12 @@ def test_what_was_taken_off_the_end_is_found_with_an_anchor(store: GuardStore, u
     anchor = Anchor.from_json(store.anchor().to_json())
     assert ({A: 4, B: 1}, NOW) == ({head.stream: head.seq for head in anchor.heads}, anchor.at)
     run(url, "DELETE FROM ctxguard_refs WHERE stream = 1 AND seq = 4", "DELETE FROM ctxguard_entries WHERE stream = 1 AND seq = 4")
-    run(url, "DELETE FROM ctxguard_refs WHERE stream = 2", "DELETE FROM ctxguard_entries WHERE stream = 2", "DELETE FROM ctxguard_streams WHERE id = 2")
+    run(
+        url,
+        "DELETE FROM ctxguard_refs WHERE stream = 2",
+        "DELETE FROM ctxguard_entries WHERE stream = 2",
+        "DELETE FROM ctxguard_streams WHERE id = 2",
+    )
     assert [] == store.verify()
     assert {(A, 4, Fault.MISSING), (B, 1, Fault.MISSING)} == {(finding.stream, finding.seq, finding.fault) for finding in store.verify(anchor)}
 
@@ -219,7 +245,10 @@ def test_a_log_goes_on_after_an_anchor(store: GuardStore) -> None:
     assert [] == store.verify(anchor)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"heads": [], "at": "noon", "schema_version": 1}', '{"heads": [[1]], "at": "2026-06-01T12:00:00Z", "schema_version": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"heads": [], "at": "noon", "schema_version": 1}', '{"heads": [[1]], "at": "2026-06-01T12:00:00Z", "schema_version": 1}'],
+)
 def test_what_is_no_anchor_is_refused(text: str) -> None:
     """Nothing is verified against half an anchor."""
     with pytest.raises(StoreError, match="no anchor of a log"):
@@ -274,9 +303,6 @@ def test_a_thread_can_be_erased_without_breaking_the_chain(store: GuardStore) ->
     assert ([], {}, 1) == (store.verify(anchor), store.blobs.get("thread-1", addresses), len(store.blobs.get("thread-2", addresses)))
 
 
-# Speed that is a matter of how it is asked
-
-
 def statements_of(store: GuardStore, ask: Callable[[], object]) -> list[str]:
     """Return the statements that `ask` sends to the database."""
     sent: list[str] = []
@@ -319,9 +345,6 @@ def test_a_ref_is_looked_up_in_an_index(file: Path) -> None:
     connection.close()
     assert "SEARCH ctxguard_refs USING PRIMARY KEY (ref=? AND tenant=?)" in plan
     assert "SCAN" not in plan
-
-
-# Opening
 
 
 def test_a_sqlite_file_is_made_when_it_is_opened(file: Path) -> None:
@@ -465,9 +488,6 @@ def test_a_closed_store_says_so(store: GuardStore) -> None:
         store.log.heads([A])
 
 
-# Tenants
-
-
 def test_the_streams_of_another_tenant_cannot_be_named(url: str) -> None:
     """Neither written, read, nor asked for their heads; what another tenant wrote is neither found nor verified here."""
     with GuardStore.open(url, tenant="red") as red, GuardStore.open(url, tenant="blue") as blue:
@@ -484,10 +504,12 @@ def test_the_streams_of_another_tenant_cannot_be_named(url: str) -> None:
             with pytest.raises(StoreError, match="The store is open for tenant 'red'"):
                 ask()
         assert ([b"red"], [b"blue"]) == ([entry.body for entry in red.log.find("x")], [entry.body for entry in blue.log.find("x")])
-        assert (["red"], [], 0, []) == ([head.stream.tenant for head in red.anchor().heads], red.verify(), blue.blobs.purge_space("t"), blue.index.search("t", "red"))
-
-
-# Processes
+        assert (["red"], [], 0, []) == (
+            [head.stream.tenant for head in red.anchor().heads],
+            red.verify(),
+            blue.blobs.purge_space("t"),
+            blue.index.search("t", "red"),
+        )
 
 
 def trial(*arguments: str) -> dict[str, Any]:

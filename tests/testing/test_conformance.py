@@ -11,7 +11,7 @@ import pytest
 from langchain_ctxguard.backends.memory import MemoryBlobs, MemoryIndex, MemoryLog
 from langchain_ctxguard.backends.store import GuardStore, migrate_store
 from langchain_ctxguard.domain.log import Entry, Stream
-from langchain_ctxguard.testing import conformance
+from langchain_ctxguard.testing import conformance, conformance_content, conformance_log
 from langchain_ctxguard.testing.conformance import BLOB_CHECKS, INDEX_CHECKS, LOG_CHECKS, ConformanceError, check_blobs, check_index, check_log
 
 BACKENDS = ["memory", "sqlite", "postgres", "in_memory_store", "sqlite_store", "postgres_store"]
@@ -71,7 +71,8 @@ def test_the_index_of_every_backend_keeps_the_contract(check: Callable[..., None
 def test_every_check_is_in_its_list() -> None:
     """None is written and forgotten."""
     subjects = {"Log", "BlobStore", "TextIndex"}
-    functions = [item for item in vars(conformance).values() if isinstance(item, types.FunctionType)]
+    modules = (conformance_log, conformance_content)
+    functions = [item for module in modules for item in vars(module).values() if isinstance(item, types.FunctionType)]
     checks = {item.__name__ for item in functions if {*item.__annotations__.values()} & subjects and item.__annotations__["return"] == "None"}
     assert {check.__name__ for check in (*LOG_CHECKS, *BLOB_CHECKS, *INDEX_CHECKS)} == checks
 
@@ -119,5 +120,5 @@ def test_a_store_that_breaks_a_promise_is_noticed(report: Callable[[], conforman
     """The report names the check, and raises when asked to."""
     found = report()
     assert failed == set(found.failed)
-    with pytest.raises(ConformanceError, match=sorted(failed)[0]):
+    with pytest.raises(ConformanceError, match=min(failed)):
         found.raise_for_failures()
