@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +13,7 @@ from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 
 ROOT = "ctxguard"
-_PAGE = 500
+_ALL = 1_000_000_000
 
 
 def number(seq: int) -> str:
@@ -91,18 +90,9 @@ def text_of(escaped: str) -> str:
     return escaped.encode("ascii").decode("unicode_escape")
 
 
-def items_of(store: BaseStore, namespace: tuple[str, ...], where: dict[str, Any] | None = None) -> Iterator[Item]:
-    """Yield the items of a namespace, each once, in no order."""
-    seen: set[tuple[tuple[str, ...], str]] = set()
-    offset = 0
-    while True:
-        (page,) = store.batch([SearchOp(namespace_prefix=namespace, filter=where, limit=_PAGE, offset=offset)])
-        items: Any = page
-        for item in items:
-            # A store that sorts by time moves what is behind when something is added in front.
-            if (item.namespace, item.key) not in seen:
-                seen.add((item.namespace, item.key))
-                yield item
-        if len(items) < _PAGE:
-            return
-        offset += _PAGE
+def items_of(store: BaseStore, namespace: tuple[str, ...], where: dict[str, Any] | None = None) -> list[Item]:
+    """Return the items of a namespace, in no order."""
+    # In one answer: a store that sorts by time gives items of one moment in any order, and between two pages some would be left out.
+    (found,) = store.batch([SearchOp(namespace_prefix=namespace, filter=where, limit=_ALL, offset=0)])
+    items: Any = found
+    return list(items)

@@ -114,8 +114,8 @@ def findings(stream: Stream, entries: Iterable[Entry | Unreadable], anchored: He
     """
     last, before = 0, GENESIS
     for entry in entries:
-        # After a gap there is nothing an entry could be held against.
-        follows = entry.seq == last + 1
+        # After a gap, or what cannot be read, there is nothing an entry could be held against.
+        follows = entry.seq == last + 1 and before
         if entry.seq > last + 1:
             yield _missing(stream, last + 1, entry.seq - 1)
         if (fault := _fault(stream, entry, last=last, before=before if follows else None)) is not None:
