@@ -319,8 +319,8 @@ def main() -> int:
 
 
 _SAID = (
-    "`lost`: entries a writer was told are on record and are not; `faults`: what `verify()` finds afterwards; `missed`: alterations it does not find. "
-    "Entries of 240 bytes; SQLite with WAL and `synchronous=FULL`; PostgreSQL on this machine; wall time."
+    "`lost`: entries a writer was told are on record and are not; `faults`: what `verify()` finds then; `missed`: alterations it does not find; "
+    "entries of 240 bytes; SQLite with WAL and `synchronous=FULL`; PostgreSQL on this machine; wall time."
 )
 
 if __name__ == "__main__":

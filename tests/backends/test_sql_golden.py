@@ -23,7 +23,13 @@ from langchain_ctxguard.domain.anchor import Anchor
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 VERSIONS = sorted(int(path.stem.removeprefix("store-v")) for path in GOLDEN.glob("store-v*.db"))
 MOMENT = datetime(2026, 6, 1, 12, 0, 0, 123456, tzinfo=UTC)
-BODIES = [b'{"price":1.0,"a":1e2}', b'{"count":9223372036854775808}', '{"text":"绝不删除订单。","name":"cafe\u0301"}'.encode(), b"a\r\nb", b"\xed\xa0\x80\x00"]
+BODIES = [
+    b'{"price":1.0,"a":1e2}',
+    b'{"count":9223372036854775808}',
+    '{"text":"绝不删除订单。","name":"cafe\u0301"}'.encode(),
+    b"a\r\nb",
+    b"\xed\xa0\x80\x00",
+]
 KEYS = ["user-1", "C:\\orders", "线程", "nul\x00", "half\ud800"]
 TEXTS = [b"Never delete an order.", "绝不删除订单。".encode()]
 
@@ -48,7 +54,9 @@ ticking.count = 0  # type: ignore[attr-defined]
 
 def check(store: GuardStore, anchor: Anchor) -> None:
     """Assert that a store holds what `write` wrote, as it was when the anchor was taken, and takes more."""
-    assert [BODIES[: number + 1] for number in range(len(KEYS))] == [[entry.body for entry in store.log.read(store.stream("consents", key))] for key in KEYS]
+    assert [BODIES[: number + 1] for number in range(len(KEYS))] == [
+        [entry.body for entry in store.log.read(store.stream("consents", key))] for key in KEYS
+    ]
     assert [] == store.verify(anchor)
     assert (15, [5] * 5) == (len(store.log.find("retention")), [len(store.log.find(KEYS[-1]))] * 5)
     addresses = store.blobs.put("thread-1", TEXTS)

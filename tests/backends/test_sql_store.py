@@ -542,10 +542,15 @@ stream = store.stream("audit", "forked")
 store.log.append(stream, [b"parent"])
 # A thread is writing while the process forks: its lock must not stay taken in the child.
 database = store._database
+with database.reading() as first, database.reading() as second:
+    known = {id(used.connection.dbapi_connection) for used in (first, second)}
+# One of the two is in use when the process forks, the other lies idle in the pool.
 with database.reading() as held:
     database._writing.__enter__()
     child = os.fork()
     if not child:
+        with database.reading() as mine:
+            assert id(mine.connection.dbapi_connection) not in known
         store.log.append(stream, [b"child"])
         assert 2 == store.log.heads([stream])[0]
         store.close()
