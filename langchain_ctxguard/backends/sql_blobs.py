@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Insert, Table, delete, func, literal, select
+from sqlalchemy import Insert, Table, delete, literal, select
 
 from langchain_ctxguard.backends.blob_addresses import addressed, checked
 from langchain_ctxguard.backends.sql_database import Database
@@ -50,12 +50,9 @@ class SqlBlobs:
         """Keep in `target` also what is in `source`."""
         where = self._space(target)
         theirs = select(literal(where, blobs.c.space.type), blobs.c.address, blobs.c.content).where(blobs.c.space == self._space(source))
-        count = select(func.count()).select_from(blobs).where(blobs.c.space == where)
         with self._database.writing() as connection:
-            before = connection.execute(count).scalar_one()
-            statement: Any = insert_absent(self._database.dialect, blobs).from_select(["space", "address", "content"], theirs.where(literal(1) == 1))
-            connection.execute(statement)
-            return int(connection.execute(count).scalar_one() - before)
+            statement: Any = insert_absent(self._database.dialect, blobs).from_select(["space", "address", "content"], theirs)
+            return int(connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount)
 
     def purge_space(self, space: str) -> int:
         """Erase all contents of a space."""

@@ -17,6 +17,8 @@ from langchain_ctxguard.errors import ConfigurationError, StoreError
 BUSY_SECONDS = 60
 """How long a writer waits for another one before it gives up."""
 
+_CLAIM = text("SELECT set_config('lock_timeout', :wait, true), pg_advisory_xact_lock(:number)")
+
 _BEGIN = "ctxguard_begin"
 """The option that says how a transaction of SQLite begins; without it, a statement is one of its own."""
 
@@ -65,7 +67,7 @@ class Database:
                 # SQLite has one writer at a time as it is. To lock a row, one would need the right to change it.
                 if claim is not None and self.dialect == "postgresql":
                     number = int.from_bytes(claim[:8], "big", signed=True)
-                    writer.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
+                    writer.execute(_CLAIM, {"wait": f"{BUSY_SECONDS}s", "number": number})
                 yield writer
 
     def close(self) -> None:
@@ -129,7 +131,7 @@ def read_url(url: str) -> URL:
 def store_error(name: str, error: SQLAlchemyError) -> StoreError:
     """Return what a driver said as one sentence, without the values that were to be written."""
     said = " ".join(str(getattr(error, "orig", None) or error).split()) or type(error).__name__
-    if "database is locked" in said:
+    if "database is locked" in said or "lock timeout" in said:
         msg = f"The store {name} was kept busy by other writers for {BUSY_SECONDS} seconds. Nothing was acknowledged; try again."
         return StoreError(msg)
     msg = f"The store {name} refused or failed: {said}. Nothing was acknowledged."

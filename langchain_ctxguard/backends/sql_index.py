@@ -65,7 +65,8 @@ class SqlIndex:
     def purge(self, space: str) -> int:
         """Forget all texts of a space."""
         where = self._space(space)
-        with self._database.writing() as connection:
+        # Not while a text is being put: its words would stay behind.
+        with self._database.writing(claim=where) as connection:
             connection.execute(delete(terms).where(terms.c.space == where))
             return int(connection.execute(delete(texts).where(texts.c.space == where)).rowcount)
 

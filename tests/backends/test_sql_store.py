@@ -17,11 +17,14 @@ import pytest
 from sqlalchemy import event
 
 from benchmarks import store_trials
+from langchain_ctxguard.backends import sql_database
 from langchain_ctxguard.backends.sql_rows import Place, row_findings
 from langchain_ctxguard.backends.store import GuardStore, migrate_store
 from langchain_ctxguard.domain.anchor import Anchor, Fault
+from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.log import Stream
 from langchain_ctxguard.errors import BlobMissingError, ConfigurationError, LogTamperedError, StoreError
+from langchain_ctxguard.records.constraints import ConstraintRegistry
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -480,6 +483,19 @@ def test_no_error_shows_a_password_or_a_body(postgres_url: str) -> None:
     assert "what the user said" not in str(caught.value)
 
 
+def test_a_writer_waits_for_its_turn_and_not_for_ever(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is stopped in the middle of a write holds up others for a while; they say so, and readers do not wait at all."""
+    monkeypatch.setattr(sql_database, "BUSY_SECONDS", 1)
+    with GuardStore.open(url) as stopped, GuardStore.open(url) as waiting:
+        stopped.log.append(A, [b"1"])
+        assert stopped._database is not None
+        with stopped._database.writing(claim=bytes.fromhex(A.address)):
+            with pytest.raises(StoreError, match=r"was kept busy by other writers for 1 seconds\. Nothing was acknowledged; try again"):
+                waiting.log.append(A, [b"2"])
+            assert [1] == waiting.log.heads([A])
+        waiting.log.append(A, [b"2"], expected=1)
+
+
 def test_a_closed_store_says_so(store: GuardStore) -> None:
     """Closing twice is closing once."""
     store.close()
@@ -518,6 +534,17 @@ def trial(*arguments: str) -> dict[str, Any]:
     assert 0 == done.returncode, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def test_rules_on_record_outlive_the_process(url: str) -> None:
+    """A registry on the log of a store reads what another one wrote, and sees at once what it writes next."""
+    with GuardStore.open(url, tenant="red") as theirs, GuardStore.open(url, tenant="red") as ours:
+        writer = ConstraintRegistry(theirs.log, tenant="red").writer("system", by="security")
+        writer.declare(Constraint(constraint_id="no-exports", text="绝不导出订单。"), "audit")
+        reader = ConstraintRegistry(ours.log, tenant="red").reader()
+        assert ["绝不导出订单。"] == [rule.text for rule in reader.in_force()]
+        writer.revoke("no-exports", "no longer needed")
+        assert ((), 2) == (reader.in_force(), len(reader.history("no-exports")))
 
 
 def test_processes_append_to_one_chain(url: str) -> None:
