@@ -36,8 +36,11 @@ _AT_ONCE = 10_000
 """Streams asked for in one statement: databases bind a limited number of values."""
 
 # Built once: to build a statement takes longer than to run it.
-_ID = select(streams.c.id).where(streams.c.address == bindparam("address"))
-_LAST = select(entries.c.seq, entries.c.hash).where(entries.c.stream == bindparam("id")).order_by(entries.c.seq.desc()).limit(1)
+_HEAD = select(
+    streams.c.id,
+    select(func.max(entries.c.seq)).where(entries.c.stream == streams.c.id).scalar_subquery().label("seq"),
+    select(entries.c.hash).where(entries.c.stream == streams.c.id).order_by(entries.c.seq.desc()).limit(1).scalar_subquery().label("hash"),
+).where(streams.c.address == bindparam("address"))
 _READ = (
     select(*_ROW)
     .join(streams, streams.c.id == entries.c.stream)
@@ -81,11 +84,11 @@ class SqlLog:
         require_tenant(self._tenant, stream)
         address = bytes.fromhex(stream.address)
         with self._database.writing(claim=address) as connection:
-            stream_id = connection.execute(_ID, {"address": address}).scalar()
-            head = (0, GENESIS) if stream_id is None else _head(connection, stream_id)
+            last = connection.execute(_HEAD, {"address": address}).first()
+            head = (0, GENESIS) if last is None or last.seq is None else (last.seq, _hex(stream, last.seq, last.hash))
             added = appended(stream, head, bodies, clock=self._clock, refs=refs, expected=expected)
             if added:
-                insert_entries(connection, new_stream(connection, stream) if stream_id is None else stream_id, added)
+                insert_entries(connection, new_stream(connection, stream) if last is None else last.id, added)
         return added
 
     def read(self, stream: Stream, since: int = 0) -> list[Entry]:
@@ -142,8 +145,8 @@ class SqlLog:
             query = query.where(streams.c.tenant == shown(self._tenant))
         with self._database.reading(is_snapshot=True) as connection:
             rows = connection.execute(query.order_by(streams.c.id)).all()
-        heads = tuple(Head(stream=_stream(Place(*row[: len(_PLACE)])), seq=row.seq, hash=row.hash.hex()) for row in rows)
-        return Anchor(at=self._clock(), heads=heads)
+        ends = [(_stream(Place(*row[: len(_PLACE)])), row.seq, row.hash) for row in rows]
+        return Anchor(at=self._clock(), heads=tuple(Head(stream=stream, seq=seq, hash=_hex(stream, seq, digest)) for stream, seq, digest in ends))
 
     def _findings(self, connection: Connection, anchored: dict[Stream, Head]) -> Iterator[Finding]:
         rows = Sorted(_streamed(connection, select(*_ROW).order_by(entries.c.stream, entries.c.seq), Row), lambda row: row.stream)
@@ -163,9 +166,10 @@ class SqlLog:
         yield from missing_streams(seen, anchored)
 
 
-def _head(connection: Connection, stream_id: int) -> tuple[int, str]:
-    last = connection.execute(_LAST, {"id": stream_id}).first()
-    return (0, GENESIS) if last is None else (last.seq, last.hash.hex())
+def _hex(stream: Stream, seq: Any, digest: Any) -> str:
+    if not isinstance(seq, int) or not isinstance(digest, bytes):
+        raise LogTamperedError(stream, seq=seq, reason="its number or hash is of the wrong type")
+    return digest.hex()
 
 
 def new_stream(connection: Connection, stream: Stream) -> int:

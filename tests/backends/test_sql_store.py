@@ -275,6 +275,20 @@ def test_a_row_that_is_no_entry_is_not_read(store: GuardStore, url: str) -> None
     assert [4] == [entry.seq for entry in store.log.read(A, since=3)]
 
 
+def test_sqlite_takes_any_type_and_the_log_does_not(file: Path) -> None:
+    """A column of bytes may hold a text there: it is found, not read, and nothing is appended behind it."""
+    url = f"sqlite:///{file}"
+    with GuardStore.open(url) as store:
+        filled(store)
+        run(url, "UPDATE ctxguard_entries SET hash = 'text' WHERE stream = 1 AND seq = 4", "UPDATE ctxguard_entries SET body = '{}' WHERE stream = 2")
+        found = {(finding.stream.key, finding.seq, finding.fault) for finding in store.verify()}
+        assert {("user-1", 4, Fault.UNREADABLE), ("线程", 1, Fault.UNREADABLE)} <= found
+        asks: list[Callable[[], object]] = [lambda: store.log.append(A, [b"{}"]), lambda: store.log.read(A), lambda: store.log.read(B), store.anchor]
+        for ask in asks:
+            with pytest.raises(LogTamperedError, match="is not what was written"):
+                ask()
+
+
 def test_random_alterations_are_found() -> None:
     """A byte changed, a row deleted, rows swapped, a row inserted or appended by hand, a line of the index gone: none is missed."""
     assert 0 == store_trials.tamperings(2_000)["missed"]
