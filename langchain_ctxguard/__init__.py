@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_ctxguard.backends.chat_model import ChatModelSummarizer
     from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
+    from langchain_ctxguard.backends.store import GuardStore
     from langchain_ctxguard.compact import Compaction, acompact_messages, compact_messages
     from langchain_ctxguard.core.diff import diff_fields
     from langchain_ctxguard.core.extract import extract_fields
@@ -40,6 +41,7 @@ _HOMES = {
     "Extensions": "domain.extensions",
     "ExtractiveSummarizer": "backends.extractive",
     "GuardConfig": "domain.config",
+    "GuardStore": "backends.store",
     "GuardedState": "graph.state",
     "PinConstraints": "graph.nodes",
     "StructuredSummary": "domain.summary",
@@ -62,6 +64,7 @@ __all__ = [
     "Extensions",
     "ExtractiveSummarizer",
     "GuardConfig",
+    "GuardStore",
     "GuardedState",
     "PinConstraints",
     "StructuredSummary",

@@ -9,7 +9,9 @@
     |  `- ContextBudgetError        pins and current request do not fit; names both numbers
     |- CheckFailedError             an answer or a result failed the check of a rule, and the rule says to stop
     |- StoreError                   a log that cannot do what was asked
-    |  `- LogConflictError          someone appended first
+    |  |- LogConflictError          someone appended first
+    |  |- LogTamperedError          what is stored is not what was written
+    |  `- BlobMissingError          content that a record names is gone or altered
     `- TranscriptError              a transcript file that cannot be read; names file, line and reason
 
 A message says what happened, what state we are in now, and what to do. What a program needs is in the fields; nobody has to
@@ -110,6 +112,32 @@ class LogConflictError(StoreError):
         )
         self.expected = expected
         self.found = found
+
+
+class LogTamperedError(StoreError):
+    """What is stored in a log is not what was written.
+
+    `stream` and `seq` say where.
+    """
+
+    def __init__(self, stream: object, *, seq: int, reason: str) -> None:
+        """Name the stream, the entry and what is wrong."""
+        super().__init__(f"Entry {seq} of {stream} is not what was written: {reason}. Nothing was read; restore the log, then `verify()` it.")
+        self.stream = stream
+        self.seq = seq
+
+
+class BlobMissingError(StoreError):
+    """Content that a record or manifest names is gone or altered.
+
+    `space` and `address` say which.
+    """
+
+    def __init__(self, message: str, *, space: str, address: str) -> None:
+        """Keep the place beside the sentence."""
+        super().__init__(message)
+        self.space = space
+        self.address = address
 
 
 class TranscriptError(ContextGuardError, ValueError):

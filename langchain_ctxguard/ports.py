@@ -10,12 +10,26 @@ from typing import Any, Protocol, runtime_checkable
 from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.effects import SummaryRequest
+from langchain_ctxguard.domain.anchor import Anchor, Finding
+from langchain_ctxguard.domain.hit import Hit
 from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.domain.prefix import PrefixReport
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 
-__all__ = ["Clock", "Fact", "Hook", "Log", "LogReader", "Summarizer", "SummaryRequest", "TokenCounter"]
+__all__ = [
+    "BlobStore",
+    "Clock",
+    "Fact",
+    "Hook",
+    "Log",
+    "LogReader",
+    "Summarizer",
+    "SummaryRequest",
+    "TextIndex",
+    "TokenCounter",
+    "VerifiableLog",
+]
 
 Fact = CompactionRecord | ContextEvent | PrefixReport
 """What a hook is told."""
@@ -63,6 +77,60 @@ class Log(LogReader, Protocol):
         Raises:
             LogConflictError: somebody appended since `expected`.
         """
+
+
+class VerifiableLog(Log, Protocol):
+    """A log that can be held against its own chain."""
+
+    def verify(self, anchor: Anchor | None = None) -> list[Finding]:
+        """Return everything that is changed, missing, moved or inserted; an empty list where all is as written.
+
+        Args:
+            anchor: Where the streams ended earlier; without it, entries taken off an end leave no trace.
+        """
+
+    def anchor(self) -> Anchor:
+        """Return where every stream ends now, to be kept elsewhere."""
+
+
+class BlobStore(Protocol):
+    """Keeps content by its digest, in spaces: one for each thread, so that erasing one breaks no other."""
+
+    def put(self, space: str, contents: Sequence[bytes], *, addresses: Sequence[str] | None = None) -> list[str]:
+        """Keep contents that are not there yet, and return their addresses once they are durable.
+
+        Args:
+            space: Where.
+            contents: What.
+            addresses: What to keep them under; `None`: the SHA-256 of each, in hexadecimal, which is checked on reading. One of its own holds a
+                colon (`keyed:...`): for whoever encrypts, and names content by a keyed hash of the plaintext.
+        """
+
+    def get(self, space: str, addresses: Sequence[str]) -> dict[str, bytes]:
+        """Return what there is, by address; what is not there is not in the answer.
+
+        Raises:
+            BlobMissingError: content is not what its address says.
+        """
+
+    def copy_space(self, source: str, target: str) -> int:
+        """Keep in `target` also what is in `source`, and return how many contents that added."""
+
+    def purge_space(self, space: str) -> int:
+        """Erase all contents of a space for good, and return how many there were."""
+
+
+class TextIndex(Protocol):
+    """Finds texts by their words, in spaces. It holds words and keys, not the texts."""
+
+    def put(self, space: str, texts: Mapping[str, str]) -> None:
+        """Index texts by key; a text put again under its key takes the place of the former."""
+
+    def search(self, space: str, query: str, *, limit: int = 10) -> list[Hit]:
+        """Return the keys of the texts that share most with `query`, best first. Chinese words of two characters are found."""
+
+    def purge(self, space: str) -> int:
+        """Forget all texts of a space, and return how many there were."""
 
 
 @runtime_checkable

@@ -1,43 +1,47 @@
-"""A log in the memory of one process: for tests, for trying things out, and for rules that come from code anyway."""
+"""Log, blobs and index in the memory of one process: for tests, for trying things out, and for rules that come from code anyway."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from langchain_ctxguard.domain.log import Entry, Stream, chained
-from langchain_ctxguard.errors import LogConflictError
+from langchain_ctxguard.backends.blob_addresses import addressed, checked
+from langchain_ctxguard.backends.forked import ForkSafeLock
+from langchain_ctxguard.backends.tenancy import require_tenant
+from langchain_ctxguard.core.search_terms import index_terms, query_terms, ranked
+from langchain_ctxguard.domain.anchor import Anchor, Finding, Head, findings, missing_streams
+from langchain_ctxguard.domain.hit import Hit
+from langchain_ctxguard.domain.log import GENESIS, Entry, Stream, appended
 from langchain_ctxguard.ports import Clock
 
 
 class MemoryLog:
     """A `Log` that ends with its process. Safe under threads."""
 
-    def __init__(self, *, clock: Clock | None = None) -> None:
+    def __init__(self, *, tenant: str | None = None, clock: Clock | None = None) -> None:
         """Begin empty.
 
         Args:
+            tenant: Whose streams may be named; `None`: anybody's.
             clock: Says what time it is; `None`: the system's, in UTC.
         """
+        self._tenant = tenant
         self._clock = clock or (lambda: datetime.now(UTC))
         self._entries: dict[Stream, list[Entry]] = {}
         self._refs: dict[str, list[Entry]] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def append(self, stream: Stream, bodies: Sequence[bytes], *, expected: int | None = None, refs: Sequence[str] = ()) -> list[Entry]:
         """Append `bodies` as one; see `ports.Log`."""
+        require_tenant(self._tenant, stream)
         with self._lock:
             entries = self._entries.get(stream, [])
-            if expected is not None and expected != len(entries):
-                raise LogConflictError(stream, expected=expected, found=len(entries))
-            added: list[Entry] = []
-            last = entries[-1] if entries else None
-            for body in bodies:
-                last = chained(stream, last, self._clock(), body, tuple(dict.fromkeys(refs)))
-                added.append(last)
+            head = (entries[-1].seq, entries[-1].hash) if entries else (0, GENESIS)
             # Nothing is kept unless all of it is.
-            self._entries.setdefault(stream, entries).extend(added)
+            added = appended(stream, head, bodies, clock=self._clock, refs=refs, expected=expected)
+            if added:
+                self._entries.setdefault(stream, entries).extend(added)
             for entry in added:
                 for ref in entry.refs:
                     self._refs.setdefault(ref, []).append(entry)
@@ -45,11 +49,14 @@ class MemoryLog:
 
     def read(self, stream: Stream, since: int = 0) -> list[Entry]:
         """Return the entries of a stream after number `since`."""
+        require_tenant(self._tenant, stream)
         with self._lock:
             return list(self._entries.get(stream, ())[max(since, 0) :])
 
     def heads(self, streams: Sequence[Stream]) -> list[int]:
         """Return the number of the last entry of each stream, 0 for an empty one."""
+        for stream in streams:
+            require_tenant(self._tenant, stream)
         with self._lock:
             return [len(self._entries.get(stream, ())) for stream in streams]
 
@@ -57,3 +64,95 @@ class MemoryLog:
         """Return the entries that carry `ref`, oldest first."""
         with self._lock:
             return list(self._refs.get(ref, ()))
+
+    def verify(self, anchor: Anchor | None = None) -> list[Finding]:
+        """Return everything that is changed, missing, moved or inserted."""
+        anchored = {} if anchor is None else anchor.by_stream()
+        with self._lock:
+            streams = {stream: list(entries) for stream, entries in self._entries.items()}
+        found = [finding for stream, entries in streams.items() for finding in findings(stream, entries, anchored.get(stream))]
+        return [*found, *missing_streams(streams, anchored)]
+
+    def anchor(self) -> Anchor:
+        """Return where every stream ends now."""
+        with self._lock:
+            heads = tuple(Head(stream=stream, seq=entries[-1].seq, hash=entries[-1].hash) for stream, entries in self._entries.items())
+        return Anchor(at=self._clock(), heads=heads)
+
+
+class MemoryBlobs:
+    """A `BlobStore` that ends with its process. Safe under threads."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._spaces: dict[str, dict[str, bytes]] = {}
+        self._lock = ForkSafeLock()
+
+    def put(self, space: str, contents: Sequence[bytes], *, addresses: Sequence[str] | None = None) -> list[str]:
+        """Keep contents that are not there yet; see `ports.BlobStore`."""
+        filed = addressed(contents, addresses)
+        with self._lock:
+            kept = self._spaces.setdefault(space, {})
+            for address, content in filed:
+                kept.setdefault(address, content)
+        return [address for address, _ in filed]
+
+    def get(self, space: str, addresses: Sequence[str]) -> dict[str, bytes]:
+        """Return what there is, by address."""
+        with self._lock:
+            kept = self._spaces.get(space, {})
+            found = {address: kept[address] for address in addresses if address in kept}
+        return checked(space, found)
+
+    def copy_space(self, source: str, target: str) -> int:
+        """Keep in `target` also what is in `source`."""
+        with self._lock:
+            added = {address: content for address, content in self._spaces.get(source, {}).items() if address not in self._spaces.get(target, {})}
+            if added:
+                self._spaces.setdefault(target, {}).update(added)
+            return len(added)
+
+    def purge_space(self, space: str) -> int:
+        """Erase all contents of a space."""
+        with self._lock:
+            return len(self._spaces.pop(space, {}))
+
+
+class MemoryIndex:
+    """A `TextIndex` that ends with its process. Safe under threads."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._spaces: dict[str, dict[str, Counter[str]]] = {}
+        self._lock = ForkSafeLock()
+
+    def put(self, space: str, texts: Mapping[str, str]) -> None:
+        """Index texts by key."""
+        terms = {key: index_terms(text) for key, text in texts.items()}
+        with self._lock:
+            self._spaces.setdefault(space, {}).update(terms)
+
+    def search(self, space: str, query: str, *, limit: int = 10) -> list[Hit]:
+        """Return the keys of the texts that share most with `query`, best first."""
+        with self._lock:
+            texts = dict(self._spaces.get(space, {}))
+        return best(texts, query, limit=limit)
+
+    def purge(self, space: str) -> int:
+        """Forget all texts of a space."""
+        with self._lock:
+            return len(self._spaces.pop(space, {}))
+
+
+def best(texts: Mapping[str, Mapping[str, int]], query: str, *, limit: int) -> list[Hit]:
+    """Return the best of texts given by their terms, reading each of them."""
+    terms, beginnings = query_terms(query)
+    matches: dict[str, dict[str, int]] = {}
+    for key, counts in texts.items():
+        found = {term: counts[term] for term in terms if counts.get(term)}
+        for beginning in beginnings:
+            if count := sum(count for term, count in counts.items() if term.startswith(beginning)):
+                found[beginning] = count
+        if found:
+            matches[key] = found
+    return [Hit(key=key, score=score) for key, score in ranked(matches, texts=len(texts), limit=limit)]

@@ -18,7 +18,7 @@ def build_app() -> typer.Typer:
     # Importing this package must stay free.
     import typer
 
-    from langchain_ctxguard.cli import compact, constraints, init, schema
+    from langchain_ctxguard.cli import compact, constraints, init, migrate, schema
     from langchain_ctxguard.cli.demo_options import demo
 
     app = typer.Typer(
@@ -34,4 +34,5 @@ def build_app() -> typer.Typer:
     app.command("constraints")(constraints.constraints)
     app.command("schema")(schema.schema)
     app.command("init")(init.init)
+    app.command("migrate")(migrate.migrate)
     return app

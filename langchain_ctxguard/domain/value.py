@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -26,6 +27,15 @@ def canonical_json(data: Any) -> str:
     except (TypeError, ValueError):
         # Keys of mixed types, or data that holds itself: no JSON, but still the same text for the same data.
         return repr(data)
+
+
+def is_list_of(kind: type, given: object) -> bool:
+    """Say whether `given` is a list of `kind`; a single text is none, though it is a sequence of texts.
+
+    >>> is_list_of(str, ["a", "b"]), is_list_of(str, "ab"), is_list_of(bytes, [b"a", "b"])
+    (True, False, False)
+    """
+    return isinstance(given, Sequence) and not isinstance(given, str | bytes) and all(isinstance(item, kind) for item in given)
 
 
 def digest_of(text: str) -> str:

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 from langchain_ctxguard.backends.memory import MemoryLog
+from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.domain.log import Stream, verify
-from langchain_ctxguard.errors import LogConflictError
+from langchain_ctxguard.errors import LogConflictError, StoreError
 
 A, B = Stream(kind="audit", key="a"), Stream(kind="audit", key="b")
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -119,3 +124,50 @@ def test_of_many_who_expect_the_same_end_one_writes() -> None:
     for thread in threads:
         thread.join(30)
     assert (7, [1]) == (len(refused), log.heads([A]))
+
+
+def test_a_clock_of_another_zone_is_put_in_utc_and_one_without_is_refused() -> None:
+    """The hash covers the moment as it is written."""
+    zone = timezone(timedelta(hours=8))
+    (entry,) = MemoryLog(clock=lambda: NOW.astimezone(zone)).append(A, [b"1"])
+    assert (NOW, NOW.isoformat(), True) == (entry.at, entry.at.isoformat(), entry.is_intact())
+    with pytest.raises(StoreError, match="names no time zone"):
+        MemoryLog(clock=lambda: NOW.replace(tzinfo=None)).append(A, [b"1"])
+
+
+def test_what_was_altered_in_memory_is_found() -> None:
+    """By the same words as in a database."""
+    log = MemoryLog(clock=lambda: NOW)
+    log.append(A, [b"1", b"2", b"3"])
+    log.append(B, [b"1"])
+    anchor = log.anchor()
+    log._entries[A][1] = log._entries[A][1].model_copy(update={"body": b"forged"})
+    del log._entries[B]
+    assert ([(A, 2)], [(A, 2), (B, 1)]) == tuple([(found.stream, found.seq) for found in log.verify(given)] for given in (None, anchor))
+
+
+def test_a_store_in_memory_says_that_it_ends() -> None:
+    """And keeps to its tenant as every other."""
+    with GuardStore.open("memory://", tenant="red") as store:
+        assert (False, {"durable"}) == (store.is_durable, set(store.limits))
+        asks: list[Callable[[], object]] = [lambda: store.log.append(A, [b"1"]), lambda: store.log.read(A), lambda: store.log.heads([A])]
+        for ask in asks:
+            with pytest.raises(StoreError, match="The store is open for tenant 'red'"):
+                ask()
+        assert Stream(tenant="red", kind="audit", key="a") == store.stream("audit", "a")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_lock_that_was_held_at_a_fork_is_free_in_the_child() -> None:
+    """Nobody there would ever release it."""
+    code = (
+        "import os; from langchain_ctxguard.backends.forked import ForkSafeLock\n"
+        "lock = ForkSafeLock()\n"
+        "with lock:\n"
+        "    child = os.fork()\n"
+        "    if not child:\n"
+        "        with lock: os._exit(7)\n"
+        "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
+    assert "7\n" == done.stdout

@@ -8,6 +8,7 @@ from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langgraph.graph import StateGraph
+from langgraph.store.base import BaseStore
 
 from langchain_ctxguard import (
     ChatModelSummarizer,
@@ -18,10 +19,13 @@ from langchain_ctxguard import (
     ExtractiveSummarizer,
     GuardConfig,
     GuardedState,
+    GuardStore,
     acompact_messages,
     compact_messages,
 )
-from langchain_ctxguard.ports import Summarizer, TokenCounter
+from langchain_ctxguard.backends.memory import MemoryLog
+from langchain_ctxguard.domain.log import Entry
+from langchain_ctxguard.ports import BlobStore, Log, Summarizer, TextIndex, TokenCounter, VerifiableLog
 
 
 def compacts_objects(messages: list[BaseMessage]) -> None:
@@ -62,3 +66,12 @@ def guards_a_graph(guard: ContextGuard, state: GuardedState) -> None:
     graph.add_node("compact", CompactContext(guard))
     graph.add_node("compact_by_config", CompactContext(GuardConfig()))
     assert_type(guard.view(state), list[BaseMessage])
+
+
+def opens_a_store(base: BaseStore) -> tuple[Log, VerifiableLog, BlobStore, TextIndex]:
+    """A store opens by URL or on a LangGraph store, and its parts fit the ports; so does a log in memory."""
+    with GuardStore.open("sqlite:///ctxguard.db", tenant="red") as store:
+        assert_type(store, GuardStore)
+        assert_type(store.log.append(store.stream("audit", "t"), [b"{}"], expected=0), list[Entry])
+        assert_type(store.blobs.get("t", ["0"]), dict[str, bytes])
+    return MemoryLog(), GuardStore.open(base).log, store.blobs, store.index
