@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.domain.extensions import Extensions
     from langchain_ctxguard.domain.summary import StructuredSummary
     from langchain_ctxguard.graph.guard import ContextGuard
-    from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints
+    from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints, RollbackContext
     from langchain_ctxguard.graph.state import GuardedState
     from langchain_ctxguard.records.constraints import ConstraintRegistry
 
@@ -44,6 +44,7 @@ _HOMES = {
     "GuardStore": "backends.store",
     "GuardedState": "graph.state",
     "PinConstraints": "graph.nodes",
+    "RollbackContext": "graph.nodes",
     "StructuredSummary": "domain.summary",
     "acompact_messages": "compact",
     "check_retention": "core.retention",
@@ -67,6 +68,7 @@ __all__ = [
     "GuardStore",
     "GuardedState",
     "PinConstraints",
+    "RollbackContext",
     "StructuredSummary",
     "acompact_messages",
     "check_retention",

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar, assert_never
 
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
+from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.backends.tokens import counter_for
 from langchain_ctxguard.core.effects import Answer, Append, AskPerson, CountTokens, Decided, Effect, Summarize, SummaryFailure
 from langchain_ctxguard.domain.extensions import FieldExtractor
@@ -298,6 +299,18 @@ def summarizer_of(given: Any) -> Summarizer | None:
         return ChatModelSummarizer(given)
     msg = f"{given!r} is no summarizer. Pass a chat model, its name for `init_chat_model`, or an object with `name`, `summarize` and `asummarize`."
     raise ConfigurationError(msg)
+
+
+def store_of(given: Any) -> tuple[GuardStore | None, bool]:
+    """Return `given` as a store, and whether it was opened here and is to be closed here; `None` stays `None`.
+
+    Raises:
+        ConfigurationError: it is neither a store, nor a URL, nor a LangGraph `BaseStore`.
+        StoreError: it cannot be opened.
+    """
+    if given is None or isinstance(given, GuardStore):
+        return given, False
+    return GuardStore.open(given), True
 
 
 def extractor_of(given: Any) -> FieldExtractor | None:

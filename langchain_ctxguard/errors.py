@@ -11,7 +11,8 @@
     |- StoreError                   a log that cannot do what was asked
     |  |- LogConflictError          someone appended first
     |  |- LogTamperedError          what is stored is not what was written
-    |  `- BlobMissingError          content that a record names is gone or altered
+    |  |- BlobMissingError          content that a record names is gone or altered
+    |  `- VersionNotFoundError      a version that a thread never had
     `- TranscriptError              a transcript file that cannot be read; names file, line and reason
 
 A message says what happened, what state we are in now, and what to do. What a program needs is in the fields; nobody has to
@@ -44,6 +45,9 @@ class ConstraintConflictError(ConfigurationError):
 
 class CompactionError(ContextGuardError):
     """A compaction could not be carried out; the previous context stays in force."""
+
+    record: object = None
+    """The `CompactionRecord` of the attempt, where there was one."""
 
 
 class InvalidSummaryError(CompactionError):
@@ -138,6 +142,18 @@ class BlobMissingError(StoreError):
         super().__init__(message)
         self.space = space
         self.address = address
+
+
+class VersionNotFoundError(StoreError):
+    """A version that a thread never had, or has no stable one of.
+
+    `version` is what was asked for.
+    """
+
+    def __init__(self, message: str, *, version: int | str) -> None:
+        """Keep what was asked for beside the sentence."""
+        super().__init__(message)
+        self.version = version
 
 
 class TranscriptError(ContextGuardError, ValueError):

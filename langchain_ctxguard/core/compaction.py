@@ -186,7 +186,8 @@ def _kinds(changes: Sequence[FieldChange]) -> str:
 
 
 def _refused(record: CompactionRecord, error: ContextBudgetError) -> Generator[Effect, Answer, NoReturn]:
-    yield Append(record.model_copy(update={"outcome": Outcome.REJECTED, "reason": str(error)}))
+    error.record = record.model_copy(update={"outcome": Outcome.REJECTED, "reason": str(error)})
+    yield Append(error.record)
     raise error
 
 

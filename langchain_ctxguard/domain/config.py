@@ -239,6 +239,9 @@ class GuardConfig(Value):
     timezone: str = "UTC"
     """IANA name of the zone in which days and clock times are meant: it decides what 下周五 is."""
 
+    versions_kept: int = Field(default=10, ge=1, le=10_000, strict=True)
+    """Of how many of the newest versions of a thread the full context is kept in the store; of older ones the record stays."""
+
     workspace: str | None = Field(default=None, min_length=1)
     """Path the run works in: rules of scope `workspace` are held against it."""
 

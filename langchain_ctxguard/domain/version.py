@@ -157,6 +157,8 @@ class ContextEvent(Value):
         "inferred_off",
         "fields_found_late",
         "fields_unverified",
+        "version_adopted",
+        "store_failed",
     ]
     detail: str
     version: int = 0

@@ -34,3 +34,8 @@ class Bounded(Generic[Kept]):
             self._entries.move_to_end(key)
             while len(self._entries) > self._size:
                 self._entries.popitem(last=False)
+
+    def drop(self, key: Hashable) -> None:
+        """Forget the entry of `key`, if there is one."""
+        with self._lock:
+            self._entries.pop(key, None)

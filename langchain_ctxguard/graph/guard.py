@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
@@ -12,8 +13,11 @@ from langchain.agents.middleware.internal_call_transformer import InternalCallTr
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse, ToolCallRequest
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.store.base import BaseStore
 from langgraph.types import Command, TracePolicy
 
+from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.domain.config import ContextSize, GuardConfig, Trigger
 from langchain_ctxguard.domain.constraint import Constraint
@@ -22,9 +26,11 @@ from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.unset import UNSET, Unset
-from langchain_ctxguard.errors import ContextBudgetError
+from langchain_ctxguard.errors import ContextBudgetError, StoreError
 from langchain_ctxguard.graph.hatches import Hatches
+from langchain_ctxguard.graph.history import History
 from langchain_ctxguard.graph.nodes import PreModelHook
+from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.pinned import PinnedFiles
 from langchain_ctxguard.graph.state import GuardedAgentState
 from langchain_ctxguard.graph.turns import Ask, Check, Drive, Step, Turns
@@ -66,6 +72,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         hooks: Sequence[Hook] = (),
         token_counter: TokenCounter | None = None,
         registry: ConstraintReader | None = None,
+        store: GuardStore | str | BaseStore | None = None,
         extensions: Extensions | None = None,
         clock: Clock | None = None,
         agent: str | None = None,
@@ -83,7 +90,9 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             summarizer: A `Summarizer`, a chat model or its name; `None`: the agent's own model, and without a model where that fails.
             hooks: Told about every compaction.
             token_counter: `counter(messages) -> int`; `None`: the package's own.
-            registry: Reads rules that change while agents run; given a `ConstraintRegistry`, only its reader is kept.
+            registry: Reads rules that change while agents run; given a `ConstraintRegistry`, only its reader is kept. `None`: those of the `store`.
+            store: Where versions are on record before the state has them: a `GuardStore`, its URL (`sqlite:///ctxguard.db`), or a LangGraph
+                `BaseStore`. `None`: nowhere; the state has the newest version, and there is no history.
             extensions: The application's functions, e.g. the validators that rules name.
             clock: Says what time it is; `None`: the system's, in UTC.
             agent: Name of the agent, for rules whose scope is one.
@@ -105,6 +114,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             hooks=hooks,
             token_counter=token_counter,
             registry=registry,
+            store=store,
             extensions=extensions,
             clock=clock,
             agent=agent,
@@ -131,6 +141,27 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
     def registry(self) -> ConstraintReader:
         """Reads the rules that can change while agents run. A guard holds no writer; whoever owns the rules does."""
         return self.turns.registry
+
+    @property
+    def store(self) -> GuardStore | None:
+        """Where versions are on record."""
+        return self.turns.store
+
+    def history(self, config: RunnableConfig | None, graph: Any = None) -> History:
+        """Return the versions of a thread's context: to list them, to compare two, to go back to one.
+
+        Args:
+            config: Names the thread, and the namespace of a sub-agent: `{"configurable": {"thread_id": "t-1"}}`.
+            graph: The compiled graph, where the state may be ahead of the record; `None`: the record alone.
+
+        Raises:
+            ConfigurationError: the guard has no store, or the config no thread.
+        """
+        return History.of(self.turns, config, graph)
+
+    def close(self) -> None:
+        """Close the store, if this guard opened it."""
+        self.turns.close()
 
     @property
     def hatches(self) -> Hatches:
@@ -260,9 +291,11 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                         answer = self.turns.engine.run(step.flow, summarizer=step.summarizer, person=step.person)
                     case Check():
                         answer = failures(step.checks, step.text)
+                    case Work():
+                        answer = step.call()
                     case _:
                         assert_never(step)
-            except (ContextOverflowError, ContextBudgetError) as error:
+            except (ContextOverflowError, ContextBudgetError, StoreError) as error:
                 advance = partial(steps.throw, error)
             else:
                 advance = partial(steps.send, answer)
@@ -284,9 +317,11 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                         answer = await self.turns.engine.arun(step.flow, summarizer=step.summarizer, person=step.person)
                     case Check():
                         answer = await afailures(step.checks, step.text)
+                    case Work():
+                        answer = await asyncio.to_thread(step.call) if step.blocks else step.call()
                     case _:
                         assert_never(step)
-            except (ContextOverflowError, ContextBudgetError) as error:
+            except (ContextOverflowError, ContextBudgetError, StoreError) as error:
                 advance = partial(steps.throw, error)
             else:
                 advance = partial(steps.send, answer)
@@ -306,7 +341,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]) -> Any:
         """Do as `wrap_tool_call` does; a check that may block runs in a thread."""
         result = await handler(request)
-        checks = self.turns.tool_checks(request)
+        turns = self.turns
+        checks = await asyncio.to_thread(turns.tool_checks, request) if turns.blocks else turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result
         return self.turns.checked(result, await afailures(checks, text_of(result)))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import asyncio
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from langchain_core.messages import SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from langchain_ctxguard.core.compaction import Compacted
 from langchain_ctxguard.domain.config import GuardConfig
-from langchain_ctxguard.domain.context import ContextHead
+from langchain_ctxguard.domain.context import ContextHead, read_head
+from langchain_ctxguard.domain.context_version import ContextPlace
+from langchain_ctxguard.errors import ConfigurationError, StoreError
+from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.state import CHANNEL, INPUT_CHANNEL
 from langchain_ctxguard.graph.turns import Drive, Turns, of_state
 
@@ -72,9 +75,12 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
     def _driven(self, state: Any, config: RunnableConfig | None) -> ContextHead | None:
         steps = self._steps(state, config)
         try:
-            drive = next(steps)
+            step = next(steps)
             while True:
-                drive = steps.send(self.turns.engine.run(drive.flow, summarizer=drive.summarizer, person=drive.person))
+                if isinstance(step, Work):
+                    step = _answered(steps, step.call)
+                else:
+                    step = steps.send(self.turns.engine.run(step.flow, summarizer=step.summarizer, person=step.person))
         except StopIteration as end:
             head: ContextHead | None = end.value
             return head
@@ -82,14 +88,17 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
     async def _adriven(self, state: Any, config: RunnableConfig | None) -> ContextHead | None:
         steps = self._steps(state, config)
         try:
-            drive = next(steps)
+            step = next(steps)
             while True:
-                drive = steps.send(await self.turns.engine.arun(drive.flow, summarizer=drive.summarizer, person=drive.person))
+                if isinstance(step, Work):
+                    step = await _aanswered(steps, step)
+                else:
+                    step = steps.send(await self.turns.engine.arun(step.flow, summarizer=step.summarizer, person=step.person))
         except StopIteration as end:
             head: ContextHead | None = end.value
             return head
 
-    def _steps(self, state: Any, config: RunnableConfig | None) -> Generator[Drive, Compacted, ContextHead | None]:
+    def _steps(self, state: Any, config: RunnableConfig | None) -> Generator[Drive | Work, Any, ContextHead | None]:
         messages, raw = of_state(state)
         run = (config or {}).get("run_id")
         return self.turns.compaction_steps(
@@ -143,6 +152,56 @@ class PinConstraints(Runnable[Any, dict[str, Any]]):
         return self.invoke(input, config)
 
 
+class RollbackContext(Runnable[Any, dict[str, Any]]):
+    """Goes back to an earlier version of the context: appends one with its content and writes it to the channel `ctxguard`.
+
+        graph.add_node("rollback", RollbackContext(guard, to="stable", reason="the plan went astray"))
+
+    Messages, consents, approvals and budgets stay; nothing is replayed.
+    """
+
+    def __init__(self, guard: HasTurns, *, to: int | Literal["stable"] = "stable", reason: str = "") -> None:
+        """Bind the guard.
+
+        Args:
+            guard: A guard with a store.
+            to: Number of a version, or `"stable"`: the newest without a critical loss, the present one left out.
+            reason: Why, for the record.
+
+        Raises:
+            ConfigurationError: the guard has no store.
+        """
+        turns = guard.turns
+        if turns.versions is None:
+            msg = "RollbackContext needs a guard with a store: without one there is no earlier version. Pass `store='sqlite:///ctxguard.db'`."
+            raise ConfigurationError(msg)
+        self.turns = turns
+        self._versions = turns.versions
+        self._to = to
+        self._reason = reason
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - the name is the Runnable's
+        """Return the update of the state.
+
+        Raises:
+            VersionNotFoundError: there is no such version.
+            BlobMissingError: its content was thinned or purged.
+        """
+        found = read_head(of_state(input)[1])
+        thread, namespace = _thread_in(config)
+        if not thread:
+            msg = "RollbackContext runs in a thread, and this run has none: compile the graph with a checkpointer and pass a `thread_id`."
+            raise ConfigurationError(msg)
+        current = found if isinstance(found, ContextHead) else None
+        place = ContextPlace(thread=thread, namespace=namespace)
+        restored = self._versions.restore(place, self._to, current=current, reason=self._reason)
+        return {CHANNEL: restored[1].to_dict()}
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - as above
+        """Return the same, off the event loop."""
+        return await asyncio.to_thread(self.invoke, input, config)
+
+
 class PreModelHook(CompactContext):
     """Compacts and pins in one step, in the form `create_react_agent(pre_model_hook=...)` takes.
 
@@ -173,6 +232,24 @@ class PreModelHook(CompactContext):
         shown = {"messages": messages, CHANNEL: update.get(CHANNEL, raw)}
         view = self.turns.view(shown, system=self._system, thread=_thread_in(config)[0], tools=self._tools)
         return {INPUT_CHANNEL: view, **update}
+
+
+def _answered(steps: Generator[Drive | Work, Any, ContextHead | None], call: Callable[[], Any]) -> Drive | Work:
+    """Give the store's answer, or its error, to the steps, and return the next one."""
+    try:
+        answer = call()
+    except StoreError as error:
+        return steps.throw(error)
+    return steps.send(answer)
+
+
+async def _aanswered(steps: Generator[Drive | Work, Any, ContextHead | None], work: Work) -> Drive | Work:
+    """Do the same, off the event loop where the store may block."""
+    try:
+        answer = await asyncio.to_thread(work.call) if work.blocks else work.call()
+    except StoreError as error:
+        return steps.throw(error)
+    return steps.send(answer)
 
 
 def _thread_in(config: RunnableConfig | None) -> tuple[str | None, str]:

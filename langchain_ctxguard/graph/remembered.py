@@ -52,6 +52,10 @@ class Memory:
         """Keep a result until its head is in the state: the model call it was made for may fail and come again."""
         self._waiting.put(call.thread, (_signature(call, head, why), result))
 
+    def forget_waiting(self, call: Call) -> None:
+        """Forget the result of a thread: it came to nothing."""
+        self._waiting.drop(call.thread)
+
     def waiting(self, call: Call, head: ContextHead, why: str) -> Compacted | None:
         """Return the result that was made of this very state, if there is one."""
         found = self._waiting.get(call.thread)

@@ -20,9 +20,11 @@ from langgraph.types import Command
 
 from langchain_ctxguard.backends.checks import PreparedCheck
 from langchain_ctxguard.backends.memory import MemoryLog
+from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.compact import config_of, rules_of
 from langchain_ctxguard.core.carry import with_found_late
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
+from langchain_ctxguard.core.compile import Compiled
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.identity import find_cut
 from langchain_ctxguard.core.remind import reminder, with_reminder
@@ -33,17 +35,19 @@ from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
 from langchain_ctxguard.domain.constraint import Constraint, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead
+from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.unset import UNSET, Unset
-from langchain_ctxguard.domain.version import ContextEvent, Outcome
-from langchain_ctxguard.engine import Engine, Person, counter_of, extractor_of, summarizer_of
+from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Outcome
+from langchain_ctxguard.engine import Engine, Person, counter_of, extractor_of, store_of, summarizer_of
 from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError
 from langchain_ctxguard.graph.deferred import DeferredCheck
 from langchain_ctxguard.graph.hatches import Hatches
+from langchain_ctxguard.graph.on_record import OnRecord, Work
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
 from langchain_ctxguard.graph.person import Drafts, asked_in_graph
 from langchain_ctxguard.graph.pin_zone import PinZone
@@ -58,6 +62,7 @@ from langchain_ctxguard.graph.verify import MAX_RETRIES, Failure, Verifier, aski
 from langchain_ctxguard.ports import Clock, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
+from langchain_ctxguard.records.versions import VersionLog
 
 MIN_KEPT = 0.3
 """Share of the tokens before a compaction that an agent keeps raw, where the settings do not say."""
@@ -100,7 +105,21 @@ class Check:
     text: str
 
 
-Step = Ask | Drive | Check
+Step = Ask | Drive | Check | Work
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a compaction came to, once it is on record."""
+
+    head: ContextHead | None
+    """To be stored in the state; `None`: the state's stays."""
+
+    view: Compiled | None
+    """To be sent; `None`: the previous one stays."""
+
+    record: CompactionRecord
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +148,7 @@ class Turns:
         hooks: Sequence[Hook] = (),
         token_counter: TokenCounter | None = None,
         registry: ConstraintReader | None = None,
+        store: GuardStore | str | Any | None = None,
         extensions: Extensions | None = None,
         clock: Clock | None = None,
         agent: str | None = None,
@@ -147,7 +167,18 @@ class Turns:
         extensions = extensions or Extensions()
         moment = clock or _now
         # A reader, whatever was given: nothing a guard does may change a rule.
-        self._registry = registry.reader() if isinstance(registry, ConstraintRegistry) else registry or ConstraintReader(MemoryLog(clock=clock))
+        self.store, self._owns_store = store_of(store)
+        """Where versions are on record; `None`: nowhere."""
+
+        self._on_record = None if self.store is None else OnRecord(self.store, self._engine.record, kept=given.versions_kept, clock=clock)
+        if isinstance(registry, ConstraintRegistry):
+            self._registry = registry.reader()
+        elif registry is not None:
+            self._registry = registry
+        elif self.store is not None:
+            self._registry = ConstraintReader(self.store.log, tenant=self.store.tenant)
+        else:
+            self._registry = ConstraintReader(MemoryLog(clock=clock))
         self._rules = RulesInForce(
             own,
             self._registry,
@@ -271,6 +302,11 @@ class Turns:
         return found if isinstance(found, ContextHead) else ContextHead(version=0)
 
     @property
+    def versions(self) -> VersionLog | None:
+        """The versions on record, `None` without a store."""
+        return None if self._on_record is None else self._on_record.versions
+
+    @property
     def engine(self) -> Engine:
         """What drives this guard's compactions."""
         return self._engine
@@ -285,24 +321,22 @@ class Turns:
         system: SystemMessage | None,
         tools: Sequence[Any],
         model: Any,
-    ) -> Generator[Drive, Compacted, ContextHead | None]:
+    ) -> Generator[Drive | Work, Any, ContextHead | None]:
         """Yield the compaction a state is due, if any; return the head to store, `None` where it stays.
 
         What the node of a plain graph drives; the model call is not part of it.
         """
-        rules = self._rules_at(thread, tools).pinned
+        asked: Rules = yield from self._asked_rules(thread, tools)
+        rules = asked.pinned
         call = Call(as_messages(messages), raw_head, system=system, tools=tools, thread=thread, rules=rules)
-        late = self._found_late(call, model)
-        if late is not None:
-            call = replace(call, raw_head=late.to_dict())
+        call, late = yield from self._ahead(call, model)
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
         attempt, reading = self._due(call, reading, model, run)
         if attempt is None:
             return late
-        drive = self._drive(attempt, model)
-        result = yield drive
-        return self._settled(attempt, reading, result, model=model, run=run, is_repeat=drive.is_repeat) or late
+        made = yield from self._made(attempt, reading, model=model, run=run)
+        return made.head or late
 
     def steps(self, request: ModelRequest[Any]) -> Generator[Step, Any, Any]:
         """Yield what an agent's model call needs, in order; return the response to hand on.
@@ -315,7 +349,8 @@ class Turns:
         runtime = request.runtime
         state: Any = request.state or {}  # type: ignore[unreachable]  # a request made by hand may carry none
         thread = thread_of(runtime)
-        rules = self._agreed(self._rules_at(thread, request.tools or ()), may_pause=thread[0] is not None)
+        found: Rules = yield from self._asked_rules(thread, request.tools or ())
+        rules = self._agreed(found, may_pause=thread[0] is not None)
         tools = self._tools.arranged(request.tools or ())
         if tools is not request.tools and request.tools:
             request = request.override(tools=list(tools))
@@ -327,9 +362,7 @@ class Turns:
             thread=thread,
             rules=rules.pinned,
         )
-        late = self._found_late(call, request.model)
-        if late is not None:
-            call = replace(call, raw_head=late.to_dict())
+        call, late = yield from self._ahead(call, request.model)
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
         self._notice_compactor(state, call)
@@ -349,12 +382,12 @@ class Turns:
         tokens: int | None = None
         sent = _showing(request, reading)
         if attempt is not None:
-            drive = self._drive(attempt, request.model)
-            result: Compacted = yield drive
-            head = self._settled(attempt, reading, result, model=request.model, run=run_of(runtime), is_repeat=drive.is_repeat) or late
-            sent = _sending(request, result.view.system, result.view.messages)
-            tokens = result.record.tokens_after
-            lead = self._lead(state, call, result.view.messages, request.model)
+            made = yield from self._made(attempt, reading, model=request.model, run=run_of(runtime))
+            head = made.head or late
+            if made.view is not None:
+                sent = _sending(request, made.view.system, made.view.messages)
+                tokens = made.record.tokens_after
+                lead = self._lead(state, call, made.view.messages, request.model)
         try:
             response = yield from self._asked(_led(sent, lead), call, reading, head, tokens)
         except ContextOverflowError as overflow:
@@ -421,6 +454,23 @@ class Turns:
         names = self._reader.tool_names(tools)
         return self._rules.at(self._place.model_copy(update={"thread": thread[0], "tools": names}))
 
+    def _asked_rules(self, thread: tuple[str | None, str], tools: Sequence[Any]) -> Generator[Work, Any, Rules]:
+        """Return the rules in force, asked off the event loop where the registry rests in a database."""
+        if not self.blocks:
+            return self._rules_at(thread, tools)
+        found: Rules = yield Work(lambda: self._rules_at(thread, tools), self.blocks)
+        return found
+
+    def close(self) -> None:
+        """Close the store, if it was opened here."""
+        if self.store is not None and self._owns_store:
+            self.store.close()
+
+    @property
+    def blocks(self) -> bool:
+        """Say whether asking the store may wait for a database."""
+        return self.store is not None and self.store.is_durable
+
     def _agreed(self, rules: Rules, *, may_pause: bool) -> Rules:
         """Return `rules` when none contradict; otherwise hand both texts to a person and go on with what they decide.
 
@@ -482,22 +532,19 @@ class Turns:
         window, _ = self._windows.of(request.model)
         keep: Any = smaller_keep(self._settings) if has_compacted else None
         attempt = Attempt(call, "overflow", Pace(window=window, goal=goal), limit=goal, keep=keep)
-        drive = self._drive(attempt, request.model)
         try:
-            result: Compacted = yield drive
+            made = yield from self._made(attempt, reading, model=request.model, run=run)
         except ContextBudgetError as error:
             if error.needed >= reading.own:
                 raise error from overflow
             # What must stay is more than the goal and still less than was refused.
-            drive = self._drive(replace(attempt, limit=reading.own - 1), request.model)
             try:
-                result = yield drive
+                made = yield from self._made(replace(attempt, limit=reading.own - 1), reading, model=request.model, run=run)
             except ContextBudgetError as last:
                 raise last from overflow
-        head = self._settled(attempt, reading, result, model=request.model, run=run, is_repeat=drive.is_repeat)
-        if head is None or not result.is_new:
+        if made.head is None or made.view is None or not made.is_new:
             raise overflow
-        return head, _sending(request, result.view.system, result.view.messages)
+        return made.head, _sending(request, made.view.system, made.view.messages)
 
     def _read(self, call: Call) -> Reading:
         """Return the view in force, the pinned message counted."""
@@ -565,6 +612,57 @@ class Turns:
             person = asked_in_graph
             summarizer = self._drafts.kept_by(summarizer or self._engine.summarizer, attempt.call.thread)
         return Drive(compaction_flow(situation, plan, self._count), summarizer, person=person)
+
+    def _ahead(self, call: Call, model: Any) -> Generator[Work, Any, tuple[Call, ContextHead | None]]:
+        """Return the call with the head that is ahead of the state's: on record and not in the state yet, or mended by a late finding."""
+        ahead: ContextHead | None = None
+        place = self._place_of(call)
+        if self._on_record is not None and place is not None:
+            head = self._reader.head(call.raw_head)
+            if not isinstance(head, str):
+                known = head if head is not None else ContextHead(version=0)
+                ahead = yield from self._on_record.adopted(place, known, call.messages)
+                if ahead is not None:
+                    detail = f"Version {ahead.version} was on record and not in the state, which had version {known.version}; it is in force now."
+                    self._engine.record(ContextEvent(kind="version_adopted", detail=detail, version=ahead.version))
+                    call = replace(call, raw_head=ahead.to_dict())
+        late = self._found_late(call, model)
+        return (call, ahead) if late is None else (replace(call, raw_head=late.to_dict()), late)
+
+    def _place_of(self, call: Call) -> ContextPlace | None:
+        thread = call.thread
+        if not isinstance(thread, tuple) or not thread or not isinstance(thread[0], str) or not thread[0]:
+            return None
+        return ContextPlace(thread=thread[0], namespace=str(thread[1]))
+
+    def _made(self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None) -> Generator[Drive | Work, Any, Made]:
+        """Drive a compaction, put what it came to on record, and return the head to store and the view to send."""
+        call, drive = attempt.call, self._drive(attempt, model)
+        place, on_record = self._place_of(call), self._on_record
+        try:
+            result: Compacted = yield drive
+        except ContextBudgetError as error:
+            if on_record is not None and place is not None and isinstance(error.record, CompactionRecord):
+                yield from on_record.noted(place, error.record, type(error).__name__)
+            raise
+        head = self._settled(attempt, reading, result, model=model, run=run, is_repeat=drive.is_repeat)
+        view: Compiled | None = result.view
+        if on_record is None or place is None or drive.is_repeat:
+            return Made(head, view, result.record, is_new=result.is_new)
+        if not result.is_new or head is None:
+            yield from on_record.noted(place, result.record)
+            return Made(head, view, result.record, is_new=False)
+        stored = yield from on_record.committed(place, reading.head, head, result.record, call.messages)
+        if stored is None:
+            self._memory.forget_waiting(call)
+            window, is_known = self._windows.of(model)
+            if is_known and reading.tokens > window:
+                raise _full(reading.tokens, window, "the store could not take the version that would have made room")
+            return Made(None, None, result.record, is_new=False)
+        if stored.version != head.version:
+            # Somebody else had taken the number: what is sent says the one it has now.
+            view = self._reader.situation(replace(call, raw_head=stored.to_dict())).situation.view()
+        return Made(stored, view, result.record, is_new=True)
 
     def _found_late(self, call: Call, model: Any) -> ContextHead | None:
         """Return the head with what the deferred extractor found missing since, `None` where it found nothing; have a version verified once."""
