@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints, RollbackContext
     from langchain_ctxguard.graph.state import GuardedState
     from langchain_ctxguard.records.constraints import ConstraintRegistry
+    from langchain_ctxguard.records.fields import FieldStore
 
 __version__ = "0.1.0"
 
@@ -40,6 +41,7 @@ _HOMES = {
     "ControlField": "domain.control",
     "Extensions": "domain.extensions",
     "ExtractiveSummarizer": "backends.extractive",
+    "FieldStore": "records.fields",
     "GuardConfig": "domain.config",
     "GuardStore": "backends.store",
     "GuardedState": "graph.state",
@@ -64,6 +66,7 @@ __all__ = [
     "ControlField",
     "Extensions",
     "ExtractiveSummarizer",
+    "FieldStore",
     "GuardConfig",
     "GuardStore",
     "GuardedState",
