@@ -18,7 +18,7 @@ def build_app() -> typer.Typer:
     # Importing this package must stay free.
     import typer
 
-    from langchain_ctxguard.cli import compact, constraints, init, migrate, schema
+    from langchain_ctxguard.cli import compact, constraints, init, migrate, schema, versions
     from langchain_ctxguard.cli.demo_options import demo
 
     app = typer.Typer(
@@ -35,4 +35,9 @@ def build_app() -> typer.Typer:
     app.command("schema")(schema.schema)
     app.command("init")(init.init)
     app.command("migrate")(migrate.migrate)
+    app.command("threads")(versions.threads)
+    app.command("versions")(versions.versions)
+    app.command("diff")(versions.diff)
+    app.command("rollback")(versions.rollback)
+    app.command("verify")(versions.verify)
     return app
