@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from langchain_ctxguard.graph.guard import ContextGuard
     from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints
     from langchain_ctxguard.graph.state import GuardedState
+    from langchain_ctxguard.graph.verifier import ContextVerifier
+    from langchain_ctxguard.graph.verify_node import VerifyContext
     from langchain_ctxguard.records.constraints import ConstraintRegistry
 
 __version__ = "0.1.0"
@@ -36,6 +38,7 @@ _HOMES = {
     "Constraint": "domain.constraint",
     "ConstraintRegistry": "records.constraints",
     "ContextGuard": "graph.guard",
+    "ContextVerifier": "graph.verifier",
     "ControlField": "domain.control",
     "Extensions": "domain.extensions",
     "ExtractiveSummarizer": "backends.extractive",
@@ -43,6 +46,7 @@ _HOMES = {
     "GuardedState": "graph.state",
     "PinConstraints": "graph.nodes",
     "StructuredSummary": "domain.summary",
+    "VerifyContext": "graph.verify_node",
     "acompact_messages": "compact",
     "check_retention": "core.retention",
     "classify_retention": "core.retention",
@@ -58,6 +62,7 @@ __all__ = [
     "Constraint",
     "ConstraintRegistry",
     "ContextGuard",
+    "ContextVerifier",
     "ControlField",
     "Extensions",
     "ExtractiveSummarizer",
@@ -65,6 +70,7 @@ __all__ = [
     "GuardedState",
     "PinConstraints",
     "StructuredSummary",
+    "VerifyContext",
     "acompact_messages",
     "check_retention",
     "classify_retention",

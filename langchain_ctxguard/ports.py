@@ -13,11 +13,12 @@ from langchain_ctxguard.core.effects import SummaryRequest
 from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.domain.prefix import PrefixReport
 from langchain_ctxguard.domain.summary import SummaryDraft
+from langchain_ctxguard.domain.verification import VerificationRecord
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 
 __all__ = ["Clock", "Fact", "Hook", "Log", "LogReader", "Summarizer", "SummaryRequest", "TokenCounter"]
 
-Fact = CompactionRecord | ContextEvent | PrefixReport
+Fact = CompactionRecord | ContextEvent | PrefixReport | VerificationRecord
 """What a hook is told."""
 
 Clock = Callable[[], datetime]

@@ -1,0 +1,356 @@
+"""What a verifier does in a call: reads what is new, compares what went into a compactor with what came out, puts right what is sent.
+
+For agents and plain graphs alike: `verifier` and `verify_node` only translate. What is remembered here can be lost at any time; that costs a second
+look, or the way back to an earlier view, never what is known of a thread: that lies in the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from operator import is_
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from langchain_ctxguard.core.carried import is_carried_message
+from langchain_ctxguard.core.compile import Compiled
+from langchain_ctxguard.core.known_fields import Extraction, moved_on, unread_from, with_made, without_edited
+from langchain_ctxguard.core.render import render_rules
+from langchain_ctxguard.core.replaced import NOTHING, Replaced, compared, is_said, mark_of, traced
+from langchain_ctxguard.core.user_patterns import pattern_set
+from langchain_ctxguard.core.verify_context import CARRIED_SHARE, Findings, Given, findings_of, placed, record_of, settled
+from langchain_ctxguard.domain.config import DEFAULT_WINDOW
+from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.verification import VerificationOutcome
+from langchain_ctxguard.domain.verified import VerifiedHead, read_verified
+from langchain_ctxguard.domain.version import ContextEvent
+from langchain_ctxguard.graph.bounded import Bounded
+from langchain_ctxguard.graph.pacing import known_window
+from langchain_ctxguard.graph.turns import Turns
+from langchain_ctxguard.graph.verdicts import Action, action_for, action_of, asked
+from langchain_ctxguard.ports import Clock
+
+_THREADS = 256
+_HEADS = 256
+_WHOLE = 64
+"""Threads whose earlier view is kept so that a rollback can go on; beyond it the values are put back instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A call about to be made, as far as a verifier looks at it."""
+
+    raw: Any
+    """The channel, as the state has it."""
+
+    state: Sequence[BaseMessage]
+    """The messages of the state."""
+
+    view: Compiled
+    """What would reach the model."""
+
+    thread: tuple[str | None, str] = (None, "")
+    before: Sequence[BaseMessage] | None = None
+    """What the compactor was given, where the caller has it."""
+
+    rules: tuple[Constraint, ...] = ()
+    tools: Sequence[Any] = ()
+    model: Any = None
+    is_lifted: bool = False
+    """What is sent is one list with one system message at its front."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is sent, and what is to be written."""
+
+    view: Compiled
+    update: dict[str, Any] | None = None
+    """`None`: nothing changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of a thread last, in this process."""
+
+    digest: str
+    messages: Sequence[BaseMessage]
+    size: int
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    before: Sequence[BaseMessage]
+    size: int
+    view: list[BaseMessage]
+    replaced: Replaced
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A conversation whose compaction was rolled back."""
+
+    basis: str
+    messages: list[BaseMessage]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One look while it is taken."""
+
+    look: Look
+    head: VerifiedHead
+    before: Sequence[BaseMessage] | None
+    replaced: Replaced
+    stored: VerifiedHead = field(default_factory=VerifiedHead)
+    """The head as the state has it."""
+
+
+class Watch:
+    """Watches threads for one verifier. Safe under threads."""
+
+    def __init__(
+        self,
+        turns: Turns,
+        *,
+        on_loss: Action = "repair",
+        on_change: Action | None = None,
+        patterns: Any = None,
+        timezone: str = "UTC",
+        clock: Clock | None = None,
+    ) -> None:
+        """Wire everything, as `ContextVerifier` documents it."""
+        self._turns = turns
+        self._on_loss = action_of("on_loss", on_loss)
+        self._on_change = self._on_loss if on_change is None else action_of("on_change", on_change)
+        self._extraction = Extraction(pattern_set(patterns), timezone, clock or _now)
+        # A zone nobody knows is refused while wiring, not in a call.
+        moved_on(VerifiedHead(), [HumanMessage("1")], self._extraction)
+        # The guard's own counter, window and tool costs: they have no public door.
+        self._count = turns._count  # noqa: SLF001
+        self._settings = turns._settings  # noqa: SLF001
+        self._tool_tokens = turns._reader.tools_tokens  # noqa: SLF001
+        self._is_silent = self._on_loss == "warn" and self._on_change == "warn"
+        self._heads: Bounded[VerifiedHead] = Bounded(_HEADS)
+        self._read: Bounded[_Read] = Bounded(_THREADS)
+        self._compared: Bounded[_Compared] = Bounded(_THREADS)
+        self._whole: Bounded[_Whole] = Bounded(_WHOLE)
+        self._told: Bounded[bool] = Bounded(1_024)
+        self._pins: tuple[tuple[Constraint, ...], str] | None = None
+
+    def rules(self, thread: tuple[str | None, str], tools: Sequence[Any]) -> tuple[Constraint, ...]:
+        """Return the rules in force for a call."""
+        return self._turns.rules(thread=thread[0], tools=tools)
+
+    def read(self, messages: Sequence[BaseMessage], raw: Any, thread: tuple[str | None, str]) -> dict[str, Any] | None:
+        """Read what is new in the messages before a compactor sees them; return what is to be written, `None` where nothing is."""
+        head = self._head(raw, thread)
+        new = moved_on(head, messages, self._extraction, start=self._next(messages, raw, thread))
+        update = None if new is head else new.to_dict()
+        digest = _digest(raw if update is None else update)
+        if messages:
+            self._read.put(thread, _Read(digest, messages, len(messages), mark_of(messages[-1])))
+        return update
+
+    def unread(self, messages: Sequence[BaseMessage], raw: Any, thread: tuple[str | None, str]) -> int:
+        """Return how many messages `read` would read."""
+        start = self._next(messages, raw, thread)
+        return len(messages) - (unread_from(self._head(raw, thread), messages) if start is None else start)
+
+    def seen(self, look: Look) -> Seen:
+        """Compare what went in with what came out, and return what is to be sent and written.
+
+        Raises:
+            CompactionError: a person's answer decides nothing.
+        """
+        case = self._case(look)
+        head = case.head
+        is_known = head.outcome is not None and case.replaced.basis in {"", head.basis}
+        if is_known or not case.replaced.basis:
+            view = self._shown(case)
+            if view is not None:
+                return Seen(view, None if head is case.stored else head.to_dict())
+            # What was rolled back can be sent no more: too large by now, or another process.
+            return self._judged(replace(case, replaced=replace(case.replaced, basis=head.basis)), may_roll_back=False)
+        return self._judged(case)
+
+    def _case(self, look: Look) -> _Case:
+        stored = self._head(look.raw, look.thread)
+        read = self._read.get(look.thread)
+        is_fresh = read is not None and read.digest and read.digest == _digest(look.raw) and len(read.messages) == read.size
+        before = look.before
+        if before is None and is_fresh and read is not None:
+            before = read.messages
+        if before is None and look.view.messages is not look.state and not look.is_lifted:
+            before = look.state
+        replaced = self._replaced(look, before, stored)
+        head = with_made(stored, replaced.made)
+        if not (is_fresh and read is not None and look.state is read.messages):
+            head = without_edited(head, read.messages if is_fresh and read is not None else None, look.state)
+            head = moved_on(head, look.state, self._extraction)
+        return _Case(look, head, before, replaced, stored)
+
+    def _replaced(self, look: Look, before: Sequence[BaseMessage] | None, head: VerifiedHead) -> Replaced:
+        view = look.view.messages
+        if before is None:
+            return traced(view, first=head.first, known={*head.anchors, *(item.message_id for item in head.ledger if item.message_id)})
+        if view is before or (len(view) >= len(before) and all(map(is_, before, view))):
+            return NOTHING
+        known = self._compared.get(look.thread)
+        if known is not None and _extends(before, known.before, known.size) and len(view) >= len(known.view) and all(map(is_, known.view, view)):
+            return known.replaced
+        found = compared(before, view)
+        self._compared.put(look.thread, _Compared(before, len(before), list(view), found))
+        return found
+
+    def _judged(self, case: _Case, *, may_roll_back: bool = True) -> Seen:
+        """Judge a compaction, decide, and put on record what it came to."""
+        look = case.look
+        given = Given(case.head, case.replaced, look.view, case.before, look.state, look.rules)
+        findings = findings_of(given, self._extraction)
+        whole = self._whole_of(case) if may_roll_back else None
+        outcome, by_person = self._decided(given, findings, whole, may_pause=look.thread[0] is not None and may_roll_back)
+        head = settled(given, findings, outcome, room=self._room(look))
+        if outcome is VerificationOutcome.ROLLED_BACK and whole is not None:
+            self._whole.put(look.thread, replace(whole, basis=head.basis))
+        view = self._shown(replace(case, head=head)) or look.view
+        record = record_of(given, findings, head, view, by_person=by_person)
+        told = (look.thread, head.basis, outcome, head.carried)
+        if self._told.get(told) is None:
+            self._told.put(told, value=True)
+            self._turns.engine.record(record)
+        return Seen(view, head.to_dict())
+
+    def _decided(self, given: Given, findings: Findings, whole: _Whole | None, *, may_pause: bool) -> tuple[VerificationOutcome, bool]:
+        """Return what is done about findings, and whether a person said so."""
+        if findings.is_clean:
+            return VerificationOutcome.HELD, False
+        action = action_for(findings, on_loss=self._on_loss, on_change=self._on_change)
+        answer = asked(given, findings) if action == "ask" and may_pause else None
+        if answer == "approve":
+            return VerificationOutcome.APPROVED, True
+        if action == "warn":
+            return VerificationOutcome.WARNED, False
+        wants_rollback = answer == "rollback" or (answer is None and action == "rollback")
+        if wants_rollback and whole is not None:
+            return VerificationOutcome.ROLLED_BACK, answer is not None
+        return VerificationOutcome.REPAIRED, answer is not None
+
+    def _shown(self, case: _Case) -> Compiled | None:
+        """Return what is sent under a head; `None` where a rolled back view cannot be."""
+        look, head = case.look, case.head
+        if self._is_silent:
+            return look.view
+        view = look.view
+        if head.outcome is VerificationOutcome.ROLLED_BACK:
+            whole = self._whole_of(case)
+            if whole is None:
+                return None
+            self._whole.put(look.thread, whole)
+            view = Compiled(view.system, whole.messages)
+        if head.outcome in {None, VerificationOutcome.WARNED} and not look.rules and not look.is_lifted:
+            return view
+        return placed(head, view, look.rules, pins=self._pinned(look.rules), is_lifted=look.is_lifted)
+
+    def _whole_of(self, case: _Case) -> _Whole | None:
+        """Return the conversation as it would be without the compaction, `None` where it is not at hand or does not fit the window."""
+        look, known = case.look, self._whole.get(case.look.thread)
+        stored = case.head if case.head.outcome is VerificationOutcome.ROLLED_BACK else case.stored
+        if known is not None and (stored.outcome is not VerificationOutcome.ROLLED_BACK or known.basis != stored.basis):
+            known = None
+        if known is not None:
+            whole = _grown(known, look.state, case.head.made, self._count)
+        elif case.before is not None and case.replaced.gone:
+            marks = {mark_of(message) for message in (*case.before, *case.replaced.made)}
+            messages = [*case.before, *(message for message in look.view.messages if mark_of(message) not in marks)]
+            whole = _Whole(case.head.basis, messages, self._count(messages))
+        else:
+            return None
+        system = placed(VerifiedHead(), Compiled(look.view.system, []), look.rules, pins=self._pinned(look.rules)).system
+        fixed = (0 if system is None else self._count([system])) + self._tool_tokens(look.tools)
+        return whole if whole.tokens + fixed <= self._window(look) else None
+
+    def _room(self, look: Look) -> Any:
+        return lambda message: self._count([message]) <= self._window(look) * CARRIED_SHARE
+
+    def _window(self, look: Look) -> int:
+        return known_window(self._settings, look.model) or DEFAULT_WINDOW
+
+    def _pinned(self, rules: tuple[Constraint, ...]) -> str:
+        known = self._pins
+        if known is None or known[0] is not rules:
+            known = (rules, render_rules(rules))
+            self._pins = known
+        return known[1]
+
+    def _next(self, messages: Sequence[BaseMessage], raw: Any, thread: tuple[str | None, str]) -> int | None:
+        """Return where reading goes on, as far as this process knows: messages that taught nothing left no trace in the state."""
+        read = self._read.get(thread)
+        if read is None or not read.digest or read.digest != _digest(raw) or read.size > len(messages):
+            return None
+        return read.size if mark_of(messages[read.size - 1]) == read.last else None
+
+    def _head(self, raw: Any, thread: Hashable) -> VerifiedHead:
+        """Return the head in a state, decoded once; what is none counts for nothing and is put on record."""
+        if not raw:
+            return _NONE
+        key = _digest(raw), raw.get("body") if isinstance(raw, dict) else None
+        known = self._heads.get(key) if key[0] and isinstance(key[1], str) else None
+        if known is not None and raw.get("number") == known.number and len(raw) == 4:  # noqa: PLR2004 - all entries of a head
+            return known
+        found = read_verified(raw)
+        if isinstance(found, VerifiedHead):
+            self._heads.put(key, found)
+            return found
+        if self._told.get(("fault", thread, found)) is None:
+            self._told.put(("fault", thread, found), value=True)
+            fault = str(found).replace("_", " ")
+            detail = f"What the state says a verifier knows counts for nothing ({fault}); the thread is read anew."
+            self._turns.engine.record(ContextEvent(kind="head_refused", detail=detail))
+        return _NONE
+
+
+_NONE = VerifiedHead()
+
+
+def without_carried(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return messages without what a verifier put among them: a list that was put right and given back."""
+    return [message for message in messages if not is_carried_message(message)]
+
+
+def system_of(given: SystemMessage | str | None) -> SystemMessage | None:
+    """Return a system prompt as a message."""
+    return SystemMessage(given) if isinstance(given, str) else given
+
+
+def _extends(messages: Sequence[BaseMessage], known: Sequence[BaseMessage], size: int) -> bool:
+    """Say whether a list goes on where another one of that size ended, by its two ends."""
+    return 0 < size <= len(messages) and size <= len(known) and messages[0] is known[0] and messages[size - 1] is known[size - 1]
+
+
+def _grown(whole: _Whole, state: Sequence[BaseMessage], made: Sequence[str], count: Any) -> _Whole:
+    """Return a conversation with what was said since."""
+    last = mark_of(whole.messages[-1])
+    new: list[BaseMessage] = []
+    for message in reversed(state):
+        if mark_of(message) == last:
+            break
+        new.append(message)
+    else:
+        known = {mark_of(message) for message in whole.messages}
+        new = [message for message in new if mark_of(message) not in known and is_said(message, made)]
+    new.reverse()
+    return replace(whole, messages=[*whole.messages, *new], tokens=whole.tokens + count(new)) if new else whole
+
+
+def _digest(raw: Any) -> str:
+    found = raw.get("digest") if isinstance(raw, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
