@@ -15,6 +15,7 @@ from langchain_ctxguard.core.identity import ANCHORS, message_keys
 from langchain_ctxguard.core.ledger import update_ledger
 from langchain_ctxguard.core.replaced import is_emptied, is_said, mark_of
 from langchain_ctxguard.core.roles import last_request, text_of
+from langchain_ctxguard.core.text import readable
 from langchain_ctxguard.core.user_patterns import PatternSet
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.value import canonical_json
@@ -32,7 +33,7 @@ LONGEST_VALUE = 2_000
 LONGEST_REQUEST = 32_000
 """Characters of a request, as JSON, that is kept a second time so that it can be put back."""
 
-MAX_MADE = 64
+MAX_MADE = 128
 _HISTORY = 8
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -129,43 +130,45 @@ def without_edited(head: VerifiedHead, before: Sequence[BaseMessage] | None, now
 
     Args:
         head: What was known.
-        before: The messages as they were read, where they are at hand.
+        before: The messages as they were read last, where they are at hand.
         now: The state's messages as they are.
     """
-    gone = edited_fields(head.ledger, before, now)
+    there = sources_in(head, (*(before or ()), *now))
+    gone = {field.field_id for field in head.ledger if (message := there.get(field.message_id or "")) and field.raw not in text_of(message)}
+    ledger = tuple(field for field in head.ledger if field.field_id not in gone)
+    sentences = {name: sentence for name, sentence in head.sentences.items() if name not in gone}
+    for field in ledger:
+        message = there.get(field.message_id or "")
+        sentence = sentences.get(field.field_id)
+        if message is not None and sentence and sentence.strip("…") not in _storable(readable(text := text_of(message))):
+            sentences[field.field_id] = _storable(sentence_of(field.model_copy(update={"start": text.find(field.raw)}), text))
     request = head.request
     if request is not None:
         message = next((message for message in reversed(now) if mark_of(message) == request.key), None)
         request = request if message is None else held(message)
         request = head.request if request == head.request else request
-    if not gone and request is head.request:
+    if not gone and request is head.request and sentences == head.sentences:
         return head
-    return head.model_copy(
-        update={
-            "number": head.number + 1,
-            "ledger": tuple(field for field in head.ledger if field.field_id not in gone),
-            "sentences": {name: sentence for name, sentence in head.sentences.items() if name not in gone},
-            "request": request,
-        }
-    )
+    return head.model_copy(update={"number": head.number + 1, "ledger": ledger, "sentences": sentences, "request": request})
 
 
-def edited_fields(ledger: Sequence[ControlField], before: Sequence[BaseMessage] | None, now: Sequence[BaseMessage]) -> set[str]:
-    """Return the ids of fields whose message is still there and does not hold them any more. A tool result that was emptied is no edit."""
-    sources = {field.message_id for field in ledger if field.message_id}
-    if not sources:
-        return set()
-    was = {mark: message for message in before or () if (mark := mark_of(message)) in sources}
-    there = {mark: message for message in now if (mark := mark_of(message)) in sources}
+def sources_in(head: VerifiedHead, messages: Sequence[BaseMessage]) -> dict[str, BaseMessage]:
+    """Return the messages that hold known fields, by mark, the last of each; without those a compactor emptied."""
+    wanted = {field.message_id for field in head.ledger if field.message_id}.difference(head.made)
+    return {mark: message for message in messages if (mark := mark_of(message)) in wanted} if wanted else {}
+
+
+def edited_fields(head: VerifiedHead, state: Sequence[BaseMessage], view: Sequence[BaseMessage]) -> set[str]:
+    """Return the ids of fields that stand in their message in the state and were taken out of it on the way to the model.
+
+    A tool result that was emptied is no edit.
+    """
+    stored, shown = sources_in(head, state), sources_in(head, view)
     edited = set()
-    for field in ledger:
-        old, new = was.get(field.message_id or ""), there.get(field.message_id or "")
-        if new is None or new is old or field.raw in text_of(new) or (old is not None and is_emptied(old, new)):
-            continue
-        if old is not None and field.raw not in text_of(old):
-            # It was never read there: another message confirmed it.
-            continue
-        edited.add(field.field_id)
+    for field in head.ledger:
+        old, new = stored.get(field.message_id or ""), shown.get(field.message_id or "")
+        if new is not None and new is not old and field.raw not in text_of(new) and not (old is not None and is_emptied(old, new)):
+            edited.add(field.field_id)
     return edited
 
 

@@ -25,6 +25,9 @@ class Replaced:
     made: tuple[BaseMessage, ...] = ()
     """What stands in their place: messages at the front of the view that nobody had seen before."""
 
+    emptied: tuple[BaseMessage, ...] = ()
+    """Tool results as they stand in the view, emptied."""
+
     basis: str = ""
     """The same for the same compaction, however the list goes on behind it; empty where nothing left."""
 
@@ -63,7 +66,7 @@ def compared(before: Sequence[BaseMessage], view: Sequence[BaseMessage]) -> Repl
         return NOTHING
     kept = next((index for index, message in enumerate(view) if mark_of(message) in known), len(view))
     made = tuple(view[:kept])
-    return Replaced(tuple(gone), made, _basis(made, view[kept : kept + 1], emptied), len(gone))
+    return Replaced(tuple(gone), made, tuple(emptied), _basis(made, view[kept : kept + 1], emptied), len(gone))
 
 
 def traced(view: Sequence[BaseMessage], *, first: str | None, known: Collection[str]) -> Replaced:
@@ -79,7 +82,7 @@ def traced(view: Sequence[BaseMessage], *, first: str | None, known: Collection[
     kept = next((index for index, message in enumerate(view) if mark_of(message) in known), len(view))
     # More messages may be kept than are known by name: of those in front only what looks like a summary, or else the first, was made.
     made = tuple(message for message in view[:kept] if is_foreign_summary(message)) or tuple(view[: min(kept, 1)])
-    return Replaced((), made, _basis(made, view[len(made) : len(made) + 1], ()))
+    return Replaced(made=made, basis=_basis(made, view[len(made) : len(made) + 1], ()))
 
 
 def is_emptied(before: BaseMessage, now: BaseMessage) -> bool:

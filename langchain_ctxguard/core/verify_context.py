@@ -94,7 +94,7 @@ def findings_of(given: Given, extraction: Extraction) -> Findings:
     """Return what is missing from a view, changed in it, or torn apart."""
     head, view = given.head, given.view
     text = visible_text(view)
-    edited = edited_fields(head.ledger, given.state, view.messages)
+    edited = edited_fields(head, given.state, view.messages)
     live = [field for field in head.ledger if not field.is_closed and field.field_id not in edited]
     found = extract_fields(view.messages, patterns=extraction.patterns, timezone=extraction.timezone)
     diff = diff_fields(live, found, text=text)

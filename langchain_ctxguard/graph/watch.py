@@ -6,7 +6,7 @@ look, or the way back to an earlier view, never what is known of a thread: that 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from operator import is_
@@ -14,7 +14,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from langchain_ctxguard.core.carried import is_carried_message
+from langchain_ctxguard.core.carried import carried_message, is_carried_message
 from langchain_ctxguard.core.compile import Compiled
 from langchain_ctxguard.core.known_fields import Extraction, moved_on, unread_from, with_made, without_edited
 from langchain_ctxguard.core.render import render_rules
@@ -185,10 +185,10 @@ class Watch:
         before = look.before
         if before is None and is_fresh and read is not None:
             before = read.messages
-        if before is None and look.view.messages is not look.state and not look.is_lifted:
+        if before is None and not look.is_lifted and not _is_same(look.view.messages, look.state):
             before = look.state
         replaced = self._replaced(look, before, stored)
-        head = with_made(stored, replaced.made)
+        head = with_made(stored, (*replaced.made, *replaced.emptied))
         if not (is_fresh and read is not None and look.state is read.messages):
             head = without_edited(head, read.messages if is_fresh and read is not None else None, look.state)
             head = moved_on(head, look.state, self._extraction)
@@ -274,8 +274,10 @@ class Watch:
         fixed = (0 if system is None else self._count([system])) + self._tool_tokens(look.tools)
         return whole if whole.tokens + fixed <= self._window(look) else None
 
-    def _room(self, look: Look) -> Any:
-        return lambda message: self._count([message]) <= self._window(look) * CARRIED_SHARE
+    def _room(self, look: Look) -> Callable[[HumanMessage], bool]:
+        """Return what says whether the lines of a message with carried fields are few enough; its frame is the same for one and for twenty."""
+        most = self._window(look) * CARRIED_SHARE + self._count([carried_message(())])
+        return lambda message: self._count([message]) <= most
 
     def _window(self, look: Look) -> int:
         return known_window(self._settings, look.model) or DEFAULT_WINDOW
@@ -325,6 +327,11 @@ def without_carried(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 def system_of(given: SystemMessage | str | None) -> SystemMessage | None:
     """Return a system prompt as a message."""
     return SystemMessage(given) if isinstance(given, str) else given
+
+
+def _is_same(one: Sequence[BaseMessage], other: Sequence[BaseMessage]) -> bool:
+    """Say whether two lists hold the same objects: agents hand on a copy of the state's."""
+    return one is other or (len(one) == len(other) and all(map(is_, one, other)))
 
 
 def _extends(messages: Sequence[BaseMessage], known: Sequence[BaseMessage], size: int) -> bool:
