@@ -11,9 +11,9 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from langchain_ctxguard.core.carried import sentence_of
-from langchain_ctxguard.core.identity import ANCHORS, message_keys
+from langchain_ctxguard.core.identity import ANCHORS, message_digest, message_keys
 from langchain_ctxguard.core.ledger import update_ledger
-from langchain_ctxguard.core.replaced import is_emptied, is_said, mark_of
+from langchain_ctxguard.core.replaced import Replaced, is_emptied, is_said, mark_of
 from langchain_ctxguard.core.roles import last_request, text_of
 from langchain_ctxguard.core.text import readable
 from langchain_ctxguard.core.user_patterns import PatternSet
@@ -105,9 +105,10 @@ def moved_on(head: VerifiedHead, messages: Sequence[BaseMessage], extraction: Ex
     )
 
 
-def with_made(head: VerifiedHead, made: Sequence[BaseMessage]) -> VerifiedHead:
-    """Return the head that knows these messages as a compactor's."""
-    fresh = [mark for message in made if (mark := mark_of(message)) not in head.made]
+def with_made(head: VerifiedHead, replaced: Replaced) -> VerifiedHead:
+    """Return the head that knows a compactor's messages: summaries by what they say, emptied results by their id."""
+    marks = [*map(message_digest, replaced.made), *map(mark_of, replaced.emptied)]
+    fresh = [mark for mark in dict.fromkeys(marks) if mark not in head.made]
     return head.model_copy(update={"made": (*head.made, *fresh)[-MAX_MADE:]}) if fresh else head
 
 

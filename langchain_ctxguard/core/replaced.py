@@ -45,7 +45,12 @@ def mark_of(message: BaseMessage) -> str:
 
 def is_said(message: BaseMessage, made: Collection[str] = ()) -> bool:
     """Say whether somebody said a message: no summary, whoever made it, and no note."""
-    return not (is_foreign_summary(message) or is_note(message)) and (not made or mark_of(message) not in made)
+    return not (is_foreign_summary(message) or is_note(message) or is_made(message, made))
+
+
+def is_made(message: BaseMessage, made: Collection[str]) -> bool:
+    """Say whether a message is one of a compactor's: by mark, or by what it says, since a summary may get a new id at every step."""
+    return bool(made) and (mark_of(message) in made or (message.id is not None and message_digest(message) in made))
 
 
 def compared(before: Sequence[BaseMessage], view: Sequence[BaseMessage]) -> Replaced:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from langchain_ctxguard.core.carried import carried, carried_message
+from langchain_ctxguard.core.carried import carried, carried_message, is_carried_message
 from langchain_ctxguard.core.compile import Compiled, leading_system
 from langchain_ctxguard.core.diff import diff_fields
 from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.known_fields import Extraction, edited_fields, restored
 from langchain_ctxguard.core.render import render_rules
-from langchain_ctxguard.core.replaced import Replaced, is_said, mark_of
+from langchain_ctxguard.core.replaced import Replaced, is_made, is_said, mark_of
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.roles import calls_of, is_foreign_summary, last_request, text_of
 from langchain_ctxguard.core.units import as_note, repair
@@ -255,13 +255,40 @@ def _parted(head: VerifiedHead, messages: Sequence[BaseMessage]) -> tuple[list[S
         if not isinstance(message, SystemMessage):
             is_front = False
             rest.append(message)
-        elif is_foreign_summary(message) or mark_of(message) in made:
+        elif is_foreign_summary(message) or is_made(message, made):
             rest.append(as_note(message, source="summary"))
         elif is_front:
             front.append(message)
         else:
             rest.append(message)
     return front, rest
+
+
+def without_ours(messages: Sequence[BaseMessage], rules: Sequence[Constraint], system: SystemMessage | None) -> list[BaseMessage]:
+    """Return a list without what was put in when it was put right: one that is given back is read as the compactor left it.
+
+    Args:
+        messages: The list.
+        rules: In force.
+        system: The system prompt that is put in front of it.
+    """
+    pins = render_rules(rules)
+    rest = [message for message in messages if not is_carried_message(message)]
+    if not rest or not isinstance(rest[0], SystemMessage) or is_foreign_summary(rest[0]):
+        return rest
+    blocks = [text for text in _texts(rest[0]) if text != pins]
+    if blocks == ([] if system is None else _texts(system)):
+        return rest[1:]
+    if pins and len(blocks) < len(_texts(rest[0])):
+        content: list[str | dict[str, str]] = [{"type": "text", "text": text} for text in blocks]
+        return [SystemMessage(content, id=rest[0].id), *rest[1:]]
+    return rest
+
+
+def _texts(message: SystemMessage) -> list[str]:
+    if isinstance(message.content, str):
+        return [message.content]
+    return [block if isinstance(block, str) else str(block.get("text", "")) for block in message.content]
 
 
 def remaining(findings: Findings, view: Compiled) -> int:

@@ -57,7 +57,7 @@ class VerifiedHead(Value):
     """The current request; `None` where there is none or it is too large to be kept twice."""
 
     made: tuple[str, ...] = ()
-    """Marks of messages a compactor made: nobody said what is in them."""
+    """What a compactor made, and nobody said: digests of its summaries, marks of results it emptied."""
 
     basis: str = ""
     """Which compaction was judged last."""

@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langchain_ctxguard.core.compile import Compiled
+from langchain_ctxguard.core.verify_context import without_ours
 from langchain_ctxguard.domain.config import GuardConfig
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.nodes import HasTurns, turns_of
@@ -17,7 +18,7 @@ from langchain_ctxguard.graph.reading import as_messages
 from langchain_ctxguard.graph.state import INPUT_CHANNEL
 from langchain_ctxguard.graph.verdicts import Action
 from langchain_ctxguard.graph.verified_state import VERIFIED_CHANNEL
-from langchain_ctxguard.graph.watch import Look, Watch, system_of, without_carried
+from langchain_ctxguard.graph.watch import Look, Watch, system_of
 from langchain_ctxguard.ports import Clock
 
 
@@ -117,13 +118,14 @@ class VerifyContext(Runnable[Any, dict[str, Any]]):
             raise ConfigurationError(msg)
         thread = _thread_in(config)
         conversation = _messages(input, self._before)
+        rules = self._watch.rules(thread, self._tools)
         look = Look(
             raw=_known(input),
             state=conversation,
-            view=Compiled(self._system, without_carried(_messages(input, self._after))),
+            view=Compiled(self._system, without_ours(_messages(input, self._after), rules, self._system)),
             thread=thread,
             before=None if is_replacing else conversation,
-            rules=self._watch.rules(thread, self._tools),
+            rules=rules,
             tools=self._tools,
             model=self._model,
             is_lifted=True,

@@ -14,7 +14,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from langchain_ctxguard.core.carried import carried_message, is_carried_message
+from langchain_ctxguard.core.carried import carried_message
 from langchain_ctxguard.core.compile import Compiled
 from langchain_ctxguard.core.known_fields import Extraction, moved_on, unread_from, with_made, without_edited
 from langchain_ctxguard.core.render import render_rules
@@ -188,7 +188,7 @@ class Watch:
         if before is None and not look.is_lifted and not _is_same(look.view.messages, look.state):
             before = look.state
         replaced = self._replaced(look, before, stored)
-        head = with_made(stored, (*replaced.made, *replaced.emptied))
+        head = with_made(stored, replaced)
         if not (is_fresh and read is not None and look.state is read.messages):
             head = without_edited(head, read.messages if is_fresh and read is not None else None, look.state)
             head = moved_on(head, look.state, self._extraction)
@@ -317,11 +317,6 @@ class Watch:
 
 
 _NONE = VerifiedHead()
-
-
-def without_carried(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return messages without what a verifier put among them: a list that was put right and given back."""
-    return [message for message in messages if not is_carried_message(message)]
 
 
 def system_of(given: SystemMessage | str | None) -> SystemMessage | None:

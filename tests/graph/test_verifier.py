@@ -366,6 +366,7 @@ class Careless(AgentMiddleware):
     """A compactor that keeps the last messages whatever they are, and leaves an unmarked summary of its own."""
 
     def __init__(self, keep: int, *, at: int = 8, text: str = "Earlier: small talk.", role: Any = HumanMessage) -> None:
+        """Bind how many stay, from how many on, and what is said of the rest."""
         super().__init__()
         self.keep, self.at, self.text, self.role = keep, at, text, role
 
