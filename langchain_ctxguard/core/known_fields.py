@@ -11,10 +11,13 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from langchain_ctxguard.core.carried import sentence_of
+from langchain_ctxguard.core.extract import extract_fields
+from langchain_ctxguard.core.field_patterns import ending_words
+from langchain_ctxguard.core.field_text import folded
 from langchain_ctxguard.core.identity import ANCHORS, message_digest, message_keys
-from langchain_ctxguard.core.ledger import update_ledger
+from langchain_ctxguard.core.ledger import Said, merge_fields
 from langchain_ctxguard.core.replaced import Replaced, is_emptied, is_said, mark_of
-from langchain_ctxguard.core.roles import last_request, text_of
+from langchain_ctxguard.core.roles import last_request, speaker_of, text_of
 from langchain_ctxguard.core.text import readable
 from langchain_ctxguard.core.user_patterns import PatternSet
 from langchain_ctxguard.domain.control import ControlField
@@ -80,29 +83,43 @@ def moved_on(head: VerifiedHead, messages: Sequence[BaseMessage], extraction: Ex
         # None of the newest messages read is left. What one of these said before would otherwise be said anew, over what replaced it since.
         told = _tellers(head.ledger)
         fresh = [message for message, key in zip(fresh, message_keys(fresh), strict=True) if key not in told]
-    ledger = head.ledger
-    if fresh:
-        # Of a conversation joined in its middle nobody knows when it was said.
-        is_joined = not head.anchors and len(messages) > 1
-        now = None if extraction.now is None or is_joined else extraction.now()
-        ledger = update_ledger(ledger, fresh, now=now, patterns=extraction.patterns, timezone=extraction.timezone, start=head.position).fields
+    ledger = _told(head, fresh, extraction, is_joined=not head.anchors and len(messages) > 1) if fresh else head.ledger
     request = _request_in(messages[at:], head)
-    if ledger == head.ledger and request is head.request:
+    if ledger is head.ledger and request is head.request:
         return head
+    place = {
+        "number": head.number + 1,
+        "first": mark_of(messages[0]),
+        "anchors": tuple(mark_of(message) for message in messages[-ANCHORS:]),
+        "position": head.position + len(messages) - at,
+        "request": request,
+    }
+    if ledger is head.ledger:
+        return head.model_copy(update=place)
     sentences = _sentences(head, ledger, fresh)
     kept = _bounded(ledger, sentences)
     return head.model_copy(
         update={
-            "number": head.number + 1,
-            "first": mark_of(messages[0]),
-            "anchors": tuple(mark_of(message) for message in messages[-ANCHORS:]),
-            "position": head.position + len(messages) - at,
+            **place,
             "ledger": kept,
             "sentences": {field.field_id: sentences[field.field_id] for field in kept if field.field_id in sentences},
             "omitted": head.omitted + len(ledger) - len(kept),
-            "request": request,
         }
     )
+
+
+def _told(head: VerifiedHead, fresh: Sequence[BaseMessage], extraction: Extraction, *, is_joined: bool) -> tuple[ControlField, ...]:
+    """Return the ledger after new messages; the same object where they say nothing about it."""
+    # Of a conversation joined in its middle nobody knows when it was said.
+    now = None if extraction.now is None or is_joined else extraction.now()
+    found = extract_fields(fresh, now=now, patterns=extraction.patterns, timezone=extraction.timezone, start=head.position)
+    texts = [text_of(message) for message in fresh]
+    if not found and not (head.ledger and any(ending_words(folded(text)) for text in texts)):
+        return head.ledger
+    keys = message_keys(fresh, start=head.position)
+    said = {key: Said(speaker_of(message), text) for key, message, text in zip(keys, fresh, texts, strict=True)}
+    ledger = merge_fields(head.ledger, found, said=said).fields
+    return head.ledger if ledger == head.ledger else ledger
 
 
 def with_made(head: VerifiedHead, replaced: Replaced) -> VerifiedHead:

@@ -13,8 +13,9 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langchain_ctxguard.core.carried import carried, carried_message, is_carried_message
 from langchain_ctxguard.core.compile import Compiled, leading_system
-from langchain_ctxguard.core.diff import diff_fields
+from langchain_ctxguard.core.diff import diff_fields, stands_whole
 from langchain_ctxguard.core.extract import extract_fields
+from langchain_ctxguard.core.field_text import folded
 from langchain_ctxguard.core.known_fields import Extraction, edited_fields, restored
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.replaced import Replaced, is_made, is_said, mark_of
@@ -93,15 +94,17 @@ class Given:
 def findings_of(given: Given, extraction: Extraction) -> Findings:
     """Return what is missing from a view, changed in it, or torn apart."""
     head, view = given.head, given.view
-    text = visible_text(view)
     edited = edited_fields(head, given.state, view.messages)
     live = [field for field in head.ledger if not field.is_closed and field.field_id not in edited]
-    found = extract_fields(view.messages, patterns=extraction.patterns, timezone=extraction.timezone)
-    diff = diff_fields(live, found, text=text)
+    gone = absent(live, view, extraction)
+    # What stands in a field's place stands in what the compactor wrote; another value in a message that was kept is another matter.
+    written = (*given.replaced.made, *given.replaced.emptied)
+    made_text = "\n".join(map(text_of, written))
+    found = extract_fields(list(written), patterns=extraction.patterns, timezone=extraction.timezone)
+    diff = diff_fields(gone, found, text=made_text)
     critical = {id(change) for change in diff.critical}
     lost = tuple(change for change in diff.lost if id(change) in critical)
     changed = tuple(change for change in diff.changed if id(change) in critical)
-    made_text = "\n".join(text_of(message) for message in given.replaced.made)
     request, is_missing = _missing_request(given)
     return Findings(
         lost=lost,
@@ -113,6 +116,16 @@ def findings_of(given: Given, extraction: Extraction) -> Findings:
         request=request,
         request_missing=is_missing,
     )
+
+
+def absent(fields: Sequence[ControlField], view: Compiled, extraction: Extraction) -> list[ControlField]:
+    """Return the fields a view does not show, as written or as the same value in another form."""
+    text = folded(visible_text(view))
+    missing = [field for field in fields if not stands_whole(folded(field.raw), text)]
+    if not missing:
+        return []
+    found = extract_fields(view.messages, patterns=extraction.patterns, timezone=extraction.timezone)
+    return [change.before for change in diff_fields(missing, found)]
 
 
 def visible_text(view: Compiled) -> str:
@@ -214,7 +227,15 @@ def _fitting(fields: Sequence[CarriedField], room: Callable[[HumanMessage], bool
     return (), len(bare)
 
 
-def placed(head: VerifiedHead, view: Compiled, rules: Sequence[Constraint], *, pins: str | None = None, is_lifted: bool = False) -> Compiled:
+def placed(
+    head: VerifiedHead,
+    view: Compiled,
+    rules: Sequence[Constraint],
+    *,
+    pins: str | None = None,
+    is_lifted: bool = False,
+    is_paired: bool = False,
+) -> Compiled:
     """Return the view put right as the head says: rules pinned, fields and request put back, summaries out of the system role.
 
     Args:
@@ -223,6 +244,7 @@ def placed(head: VerifiedHead, view: Compiled, rules: Sequence[Constraint], *, p
         rules: In force.
         pins: The rules as `render_rules` gives them, where that is at hand.
         is_lifted: The system messages at the front become part of the leading one; else they stay where they are.
+        is_paired: The messages of the view are known to be whole: every call has its result, every result its call.
     """
     is_put_right = head.outcome in {VerificationOutcome.REPAIRED, VerificationOutcome.HELD}
     front, rest = _parted(head, view.messages) if is_put_right or is_lifted else ([], view.messages)
@@ -238,9 +260,9 @@ def placed(head: VerifiedHead, view: Compiled, rules: Sequence[Constraint], *, p
     if head.restored is not None and not any(mark_of(message) == head.restored.key for message in rest):
         behind = next((index for index, message in enumerate(rest) if is_said(message, head.made)), len(rest))
         body = [*rest[:behind], restored(head.restored), *rest[behind:]]
-    repaired = repair(body)
-    if any(fault.kind != _LISTED for fault in repaired.faults):
-        body = repaired.messages
+    if not is_paired:
+        repaired = repair(body)
+        body = repaired.messages if any(fault.kind != _LISTED for fault in repaired.faults) else body
     lead = [carried_message(head.carried, omitted=head.uncarried)] if head.carried or head.uncarried else []
     return Compiled(system, [*front, *lead, *body])
 
@@ -291,15 +313,14 @@ def _texts(message: SystemMessage) -> list[str]:
     return [block if isinstance(block, str) else str(block.get("text", "")) for block in message.content]
 
 
-def remaining(findings: Findings, view: Compiled) -> int:
+def remaining(findings: Findings, view: Compiled, extraction: Extraction) -> int:
     """Return how many critical fields a view that was put right still does not show."""
-    wanted = [change.before for change in (*findings.lost, *findings.changed)]
-    if not wanted:
-        return 0
-    return len(diff_fields(wanted, extract_fields(view.messages), text=visible_text(view)).critical)
+    return len(absent([change.before for change in (*findings.lost, *findings.changed)], view, extraction))
 
 
-def record_of(given: Given, findings: Findings, head: VerifiedHead, view: Compiled, *, by_person: bool = False) -> VerificationRecord:
+def record_of(
+    given: Given, findings: Findings, head: VerifiedHead, view: Compiled, extraction: Extraction, *, by_person: bool = False
+) -> VerificationRecord:
     """Return what a look at a compaction came to, without a word of the conversation.
 
     Args:
@@ -307,6 +328,7 @@ def record_of(given: Given, findings: Findings, head: VerifiedHead, view: Compil
         findings: What was found.
         head: What `settled` made of it.
         view: What is sent.
+        extraction: How fields are found.
         by_person: A person decided.
     """
     return VerificationRecord(
@@ -317,7 +339,7 @@ def record_of(given: Given, findings: Findings, head: VerifiedHead, view: Compil
         changed=tuple(_marked(change) for change in findings.changed),
         minor=findings.minor,
         carried=len(head.carried),
-        remaining=remaining(findings, view),
+        remaining=remaining(findings, view, extraction),
         rules_missing=findings.rules_missing,
         rules_distorted=tuple(dict.fromkeys(rule for _, rule, _ in findings.distorted)),
         faults=tuple(fault.kind for fault in findings.faults),

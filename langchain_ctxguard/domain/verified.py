@@ -72,11 +72,25 @@ class VerifiedHead(Value):
     restored: HeldRequest | None = None
     """The request that is put back until the next compaction."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form: `{schema_version, number, digest, body}`, body as one JSON string."""
-        body = canonical_json(self.model_dump(mode="json", exclude={"number"}, exclude_defaults=True))
-        plain = {"schema_version": VERIFIED_SCHEMA_VERSION, "number": self.number, "body": body}
+    def to_dict(self, *, like: tuple[VerifiedHead, dict[str, Any]] | None = None) -> dict[str, Any]:
+        """Return the JSON form: `{schema_version, number, place, body, digest}`, place and body as one JSON string each.
+
+        Args:
+            like: An earlier head and its form: where only the place differs, the body is not written anew.
+        """
+        if like is not None and all(getattr(self, name) is getattr(like[0], name) for name in _BODY):
+            body = like[1]["body"]
+        else:
+            body = canonical_json(self.model_dump(mode="json", include=set(_BODY), exclude_defaults=True))
+        place = canonical_json(self.model_dump(mode="json", include=_PLACE, exclude_defaults=True))
+        plain = {"schema_version": VERIFIED_SCHEMA_VERSION, "number": self.number, "place": place, "body": body}
         return {**plain, "digest": digest_of(canonical_json(plain))}
+
+
+_PLACE = {"first", "anchors", "position", "request"}
+"""What changes with every turn."""
+
+_BODY = tuple(name for name in VerifiedHead.model_fields if name not in {*_PLACE, "number"})
 
 
 def read_verified(data: Any) -> VerifiedHead | HeadFault | None:
@@ -92,8 +106,8 @@ def read_verified(data: Any) -> VerifiedHead | HeadFault | None:
     try:
         if digest_of(canonical_json(plain)) != data.get("digest"):
             return "digest_mismatch"
-        body = json.loads(data["body"])
-        head = VerifiedHead.model_validate_json(json.dumps({**body, "number": data["number"]}))
+        parts = json.loads(data["body"]) | json.loads(data["place"])
+        head = VerifiedHead.model_validate_json(json.dumps({**parts, "number": data["number"]}))
         contents = [held.read() for held in (head.request, head.restored) if held is not None]
     except (ValueError, TypeError, KeyError, RecursionError):
         return "unreadable_body"

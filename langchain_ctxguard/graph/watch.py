@@ -6,6 +6,7 @@ look, or the way back to an earlier view, never what is known of a thread: that 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from langchain_ctxguard.core.compile import Compiled
 from langchain_ctxguard.core.known_fields import Extraction, moved_on, unread_from, with_made, without_edited
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.replaced import NOTHING, Replaced, compared, is_said, mark_of, traced
+from langchain_ctxguard.core.units import PairScan
 from langchain_ctxguard.core.user_patterns import pattern_set
 from langchain_ctxguard.core.verify_context import CARRIED_SHARE, Findings, Given, findings_of, placed, record_of, settled
 from langchain_ctxguard.domain.config import DEFAULT_WINDOW
@@ -34,6 +36,7 @@ from langchain_ctxguard.ports import Clock
 
 _THREADS = 256
 _HEADS = 256
+_ENTRIES = 5
 _WHOLE = 64
 """Threads whose earlier view is kept so that a rollback can go on; beyond it the values are put back instead."""
 
@@ -139,7 +142,9 @@ class Watch:
         self._read: Bounded[_Read] = Bounded(_THREADS)
         self._compared: Bounded[_Compared] = Bounded(_THREADS)
         self._whole: Bounded[_Whole] = Bounded(_WHOLE)
+        self._paired: Bounded[tuple[list[BaseMessage], PairScan]] = Bounded(_THREADS)
         self._told: Bounded[bool] = Bounded(1_024)
+        self._lock = threading.Lock()
         self._pins: tuple[tuple[Constraint, ...], str] | None = None
 
     def rules(self, thread: tuple[str | None, str], tools: Sequence[Any]) -> tuple[Constraint, ...]:
@@ -150,7 +155,7 @@ class Watch:
         """Read what is new in the messages before a compactor sees them; return what is to be written, `None` where nothing is."""
         head = self._head(raw, thread)
         new = moved_on(head, messages, self._extraction, start=self._next(messages, raw, thread))
-        update = None if new is head else new.to_dict()
+        update = None if new is head else self._written(new, head, raw)
         digest = _digest(raw if update is None else update)
         if messages:
             self._read.put(thread, _Read(digest, messages, len(messages), mark_of(messages[-1])))
@@ -168,12 +173,20 @@ class Watch:
             CompactionError: a person's answer decides nothing.
         """
         case = self._case(look)
+        seen = self._looked(case)
+        if look.is_lifted and look.before is None and look.state:
+            # No node of a plain graph need have read before the compactor: what stands there now is what the next compaction starts from.
+            digest = _digest(look.raw if seen.update is None else seen.update)
+            self._read.put(look.thread, _Read(digest, look.state, len(look.state), mark_of(look.state[-1])))
+        return seen
+
+    def _looked(self, case: _Case) -> Seen:
         head = case.head
         is_known = head.outcome is not None and case.replaced.basis in {"", head.basis}
         if is_known or not case.replaced.basis:
             view = self._shown(case)
             if view is not None:
-                return Seen(view, None if head is case.stored else head.to_dict())
+                return Seen(view, None if head is case.stored else self._written(head, case.stored, case.look.raw))
             # What was rolled back can be sent no more: too large by now, or another process.
             return self._judged(replace(case, replaced=replace(case.replaced, basis=head.basis)), may_roll_back=False)
         return self._judged(case)
@@ -212,20 +225,23 @@ class Watch:
         look = case.look
         given = Given(case.head, case.replaced, look.view, case.before, look.state, look.rules)
         findings = findings_of(given, self._extraction)
-        whole = self._whole_of(case) if may_roll_back else None
-        outcome, by_person = self._decided(given, findings, whole, may_pause=look.thread[0] is not None and may_roll_back)
+        outcome, by_person = self._decided(given, findings, may_pause=look.thread[0] is not None and may_roll_back)
+        if outcome is VerificationOutcome.ROLLED_BACK:
+            whole = self._whole_of(case) if may_roll_back else None
+            if whole is None:
+                outcome = VerificationOutcome.REPAIRED
+            else:
+                self._whole.put(look.thread, replace(whole, basis=case.replaced.basis))
         head = settled(given, findings, outcome, room=self._room(look))
-        if outcome is VerificationOutcome.ROLLED_BACK and whole is not None:
-            self._whole.put(look.thread, replace(whole, basis=head.basis))
         view = self._shown(replace(case, head=head)) or look.view
-        record = record_of(given, findings, head, view, by_person=by_person)
+        record = record_of(given, findings, head, view, self._extraction, by_person=by_person)
         told = (look.thread, head.basis, outcome, head.carried)
         if self._told.get(told) is None:
             self._told.put(told, value=True)
             self._turns.engine.record(record)
-        return Seen(view, head.to_dict())
+        return Seen(view, self._written(head, case.stored, look.raw))
 
-    def _decided(self, given: Given, findings: Findings, whole: _Whole | None, *, may_pause: bool) -> tuple[VerificationOutcome, bool]:
+    def _decided(self, given: Given, findings: Findings, *, may_pause: bool) -> tuple[VerificationOutcome, bool]:
         """Return what is done about findings, and whether a person said so."""
         if findings.is_clean:
             return VerificationOutcome.HELD, False
@@ -236,9 +252,7 @@ class Watch:
         if action == "warn":
             return VerificationOutcome.WARNED, False
         wants_rollback = answer == "rollback" or (answer is None and action == "rollback")
-        if wants_rollback and whole is not None:
-            return VerificationOutcome.ROLLED_BACK, answer is not None
-        return VerificationOutcome.REPAIRED, answer is not None
+        return VerificationOutcome.ROLLED_BACK if wants_rollback else VerificationOutcome.REPAIRED, answer is not None
 
     def _shown(self, case: _Case) -> Compiled | None:
         """Return what is sent under a head; `None` where a rolled back view cannot be."""
@@ -254,7 +268,29 @@ class Watch:
             view = Compiled(view.system, whole.messages)
         if head.outcome in {None, VerificationOutcome.WARNED} and not look.rules and not look.is_lifted:
             return view
-        return placed(head, view, look.rules, pins=self._pinned(look.rules), is_lifted=look.is_lifted)
+        is_paired = head.outcome is VerificationOutcome.REPAIRED and self._is_paired(look.thread, view.messages)
+        return placed(head, view, look.rules, pins=self._pinned(look.rules), is_lifted=look.is_lifted, is_paired=is_paired)
+
+    def _is_paired(self, thread: tuple[str | None, str], messages: list[BaseMessage]) -> bool:
+        """Say whether no call and no result is torn; what was looked at before is not looked at again. A system message pairs with nothing."""
+        with self._lock:
+            known = self._paired.get(thread)
+            if known is None or len(known[0]) > len(messages) or not all(map(is_, known[0], messages)):
+                known = ([], PairScan())
+            seen, scan = known
+            for message in messages[len(seen) :]:
+                if not isinstance(message, SystemMessage):
+                    scan.feed(message)
+                seen.append(message)
+            self._paired.put(thread, known)
+            return scan.is_clean
+
+    def _written(self, head: VerifiedHead, stored: VerifiedHead, raw: Any) -> dict[str, Any]:
+        """Return a new head as it is written; it is known already when it is read."""
+        is_like = isinstance(raw, dict) and isinstance(raw.get("body"), str) and self._head(raw, None) is stored and stored is not _NONE
+        data = head.to_dict(like=(stored, raw) if is_like else None)
+        self._heads.put(_key(data), head)
+        return data
 
     def _whole_of(self, case: _Case) -> _Whole | None:
         """Return the conversation as it would be without the compaction, `None` where it is not at hand or does not fit the window."""
@@ -300,13 +336,14 @@ class Watch:
         """Return the head in a state, decoded once; what is none counts for nothing and is put on record."""
         if not raw:
             return _NONE
-        key = _digest(raw), raw.get("body") if isinstance(raw, dict) else None
-        known = self._heads.get(key) if key[0] and isinstance(key[1], str) else None
-        if known is not None and raw.get("number") == known.number and len(raw) == 4:  # noqa: PLR2004 - all entries of a head
+        key = _key(raw)
+        known = None if key is None else self._heads.get(key)
+        if known is not None:
             return known
         found = read_verified(raw)
         if isinstance(found, VerifiedHead):
-            self._heads.put(key, found)
+            if key is not None:
+                self._heads.put(key, found)
             return found
         if self._told.get(("fault", thread, found)) is None:
             self._told.put(("fault", thread, found), value=True)
@@ -347,6 +384,13 @@ def _grown(whole: _Whole, state: Sequence[BaseMessage], made: Sequence[str], cou
         new = [message for message in new if mark_of(message) not in known and is_said(message, made)]
     new.reverse()
     return replace(whole, messages=[*whole.messages, *new], tokens=whole.tokens + count(new)) if new else whole
+
+
+def _key(raw: Any) -> Hashable:
+    """Return all that a head can differ in, `None` where that cannot be compared."""
+    if not isinstance(raw, dict) or len(raw) != _ENTRIES or not all(isinstance(value, (str, int)) for value in raw.values()):
+        return None
+    return tuple(sorted((str(name), type(value).__name__, value) for name, value in raw.items()))
 
 
 def _digest(raw: Any) -> str:
