@@ -352,7 +352,7 @@ def mark_of_field(field: ControlField) -> str:
     """Return what a record calls a field: its kind and a digest, because its id may hold words of the conversation.
 
     >>> mark_of_field(ControlField(field_id="date:deadline", kind="date", raw="2026-12-15"))
-    'date:b8efe3bfcbc1'
+    'date:8251ea8184c3'
     """
     return f"{field.kind.value}:{digest_of(field.field_id)[:12]}"
 
