@@ -24,7 +24,7 @@ from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.value import canonical_json
 from langchain_ctxguard.domain.verified import HeldRequest, VerifiedHead
 
-MAX_FIELDS = 200
+MAX_FIELDS = 100
 """Fields in the ledger of a thread. What is not critical goes first, then the oldest."""
 
 MAX_CHARACTERS = 32_000

@@ -16,6 +16,7 @@ from langchain_ctxguard.domain.config import GuardConfig
 from langchain_ctxguard.graph.nodes import HasTurns, turns_of
 from langchain_ctxguard.graph.reading import as_messages
 from langchain_ctxguard.graph.thread import thread_of
+from langchain_ctxguard.graph.trace import COUNTS_ONLY
 from langchain_ctxguard.graph.verdicts import Action
 from langchain_ctxguard.graph.verified_state import VERIFIED_CHANNEL, VerifiedAgentState
 from langchain_ctxguard.graph.watch import Look, Seen, Watch
@@ -23,13 +24,6 @@ from langchain_ctxguard.ports import Clock
 
 _MANY = 64
 """More unread messages than this are read in a thread of their own where the event loop would wait."""
-
-
-def _counts(value: Any) -> dict[str, Any]:
-    """Return what a trace may show of a hook's input or output: how many messages, no text."""
-    request = value.get("request") if isinstance(value, dict) else value
-    messages = getattr(request, "messages", None)
-    return {} if messages is None else {"messages": len(messages)}
 
 
 class ContextVerifier(AgentMiddleware[Any, Any, Any]):
@@ -45,7 +39,7 @@ class ContextVerifier(AgentMiddleware[Any, Any, Any]):
     """
 
     state_schema = VerifiedAgentState
-    trace_policy: ClassVar[TracePolicy] = TracePolicy(process_inputs=_counts, process_outputs=_counts)  # type: ignore[misc]  # a constant, as in LangChain's own
+    trace_policy: ClassVar[TracePolicy] = COUNTS_ONLY  # type: ignore[misc]  # a constant, as in LangChain's own
     """LangChain traces every hook with the whole request; ours shows counts only."""
 
     def __init__(

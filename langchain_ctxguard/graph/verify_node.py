@@ -16,6 +16,7 @@ from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.nodes import HasTurns, turns_of
 from langchain_ctxguard.graph.reading import as_messages
 from langchain_ctxguard.graph.state import INPUT_CHANNEL
+from langchain_ctxguard.graph.thread import thread_in
 from langchain_ctxguard.graph.verdicts import Action
 from langchain_ctxguard.graph.verified_state import VERIFIED_CHANNEL
 from langchain_ctxguard.graph.watch import Look, Watch, system_of
@@ -32,7 +33,7 @@ class ReadContext(Runnable[Any, dict[str, Any]]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - the name is the Runnable's
         """Return the update of the state: what is known of the thread, where something is new."""
-        update = self._watch.read(_messages(input, self._channel), _known(input), _thread_in(config))
+        update = self._watch.read(_messages(input, self._channel), _known(input), thread_in(config))
         return {} if update is None else {VERIFIED_CHANNEL: update}
 
 
@@ -116,7 +117,7 @@ class VerifyContext(Runnable[Any, dict[str, Any]]):
                 "Build the graph on `GuardedState` or `ViewState`."
             )
             raise ConfigurationError(msg)
-        thread = _thread_in(config)
+        thread = thread_in(config)
         conversation = _messages(input, self._before)
         rules = self._watch.rules(thread, self._tools)
         look = Look(
@@ -149,9 +150,3 @@ def _messages(state: Any, channel: str) -> Sequence[BaseMessage]:
         msg = f"The state has no messages in '{channel}'. Name the channels of the graph with `before=` and `after=`."
         raise ConfigurationError(msg)
     return as_messages(found)
-
-
-def _thread_in(config: RunnableConfig | None) -> tuple[str | None, str]:
-    """Return thread and namespace, the namespace without its last segment: that one is new for every step."""
-    configurable = (config or {}).get("configurable", {})
-    return configurable.get("thread_id"), str(configurable.get("checkpoint_ns", "")).rpartition("|")[0]

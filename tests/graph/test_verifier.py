@@ -255,8 +255,8 @@ def test_rollback_sends_the_earlier_view_while_it_fits() -> None:
     """The model sees every message as if nothing had been compacted, in this call and the next ones; the compactor is not asked again for it."""
     model, facts = ScriptedChat(), Facts()
     agent = watched(model, facts, on_loss="rollback")
-    talk(agent, "The budget is 5万元.", *chatter(5))
-    assert {VerificationOutcome.ROLLED_BACK} == {record.outcome for record in records(facts)}
+    talk(agent, "The budget is 5万元.", *chatter(9))
+    assert [VerificationOutcome.ROLLED_BACK] * 2 == [record.outcome for record in records(facts)]
     for turn, view in enumerate(model.seen):
         assert [turn + 1, turn] == [sum(message.type == kind for message in view) for kind in ("human", "ai")]
     assert SMALL_TALK not in str(model.seen[-1])
@@ -602,6 +602,45 @@ def test_a_failed_call_resumed_elsewhere_is_repaired_too() -> None:
     watched(model, facts, saver=saver).invoke(None, thread())
     assert carried_in(failing.seen[-1]) == carried_in(model.seen[-1])
     assert [VerificationOutcome.REPAIRED] == [record.outcome for record in records(facts)]
+
+
+def test_an_earlier_checkpoint_goes_its_own_way() -> None:
+    """Going on from a checkpoint of the past, the verifier knows what was known then and no more."""
+    model, facts = ScriptedChat(), Facts()
+    agent = watched(model, facts)
+    talk(agent, "The budget is 5万元.", *chatter(2))
+    then = agent.get_state(thread()).config
+    talk(agent, "Order ORD-4711 too.", *chatter(4))
+    assert "ORD-4711" in carried_in(model.seen[-1])[0]
+    for text in chatter(5, start=3):
+        agent.invoke(said(text), then if text == chatter(1, start=3)[0] else thread())
+    (text,) = carried_in(model.seen[-1])
+    assert "5万元" in text
+    assert "ORD-4711" not in text
+
+
+def test_calls_of_one_thread_at_once_fail_nowhere() -> None:
+    """Two threads of execution in one conversation: whatever order they come in, every request is valid and holds the value."""
+    model = ScriptedChat()
+    agent = watched(model)
+    talk(agent, "The budget is 5万元.", *chatter(5))
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            talk(agent, *chatter(4))
+        except BaseException as error:  # noqa: BLE001 - shown below
+            failures.append(error)
+
+    both = [threading.Thread(target=run) for _ in range(2)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    assert [] == failures
+    for view in model.seen:
+        assert "5万元" in str(view)
+        assert [] == check_provider_valid(view)
 
 
 def test_a_verifier_needs_no_guard_in_the_list_and_takes_a_config(tmp_path: Path) -> None:
