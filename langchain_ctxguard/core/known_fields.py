@@ -89,7 +89,7 @@ def moved_on(head: VerifiedHead, messages: Sequence[BaseMessage], extraction: Ex
         return head
     place = {
         "number": head.number + 1,
-        "first": mark_of(messages[0]),
+        "first": head.first or mark_of(messages[0]),
         "anchors": tuple(mark_of(message) for message in messages[-ANCHORS:]),
         "position": head.position + len(messages) - at,
         "request": request,

@@ -38,7 +38,7 @@ class VerifiedHead(Value):
     """Grows with every write."""
 
     first: str | None = None
-    """Mark of the first message of the state as it was read last."""
+    """Mark of the message the state began with when the thread was first read, or when a compaction was judged last: another one means another."""
 
     anchors: tuple[str, ...] = ()
     """Marks of the newest messages read, oldest first."""

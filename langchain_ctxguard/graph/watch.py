@@ -174,7 +174,7 @@ class Watch:
         """
         case = self._case(look)
         seen = self._looked(case)
-        if look.is_lifted and look.before is None and look.state:
+        if look.is_lifted and look.state:
             # No node of a plain graph need have read before the compactor: what stands there now is what the next compaction starts from.
             digest = _digest(look.raw if seen.update is None else seen.update)
             self._read.put(look.thread, _Read(digest, look.state, len(look.state), mark_of(look.state[-1])))
@@ -208,9 +208,15 @@ class Watch:
         return _Case(look, head, before, replaced, stored)
 
     def _replaced(self, look: Look, before: Sequence[BaseMessage] | None, head: VerifiedHead) -> Replaced:
+        found = NOTHING if before is None else self._compared_with(look, before)
+        if found.basis or not look.state or head.first in {None, mark_of(look.state[0])}:
+            return found
+        # What was taken out of the state, nobody here saw it go: another process did, or it went between two runs, or in front of the reading.
+        known = {*head.anchors, *(item.message_id for item in head.ledger if item.message_id)}
+        return traced(look.view.messages, first=head.first, known=known)
+
+    def _compared_with(self, look: Look, before: Sequence[BaseMessage]) -> Replaced:
         view = look.view.messages
-        if before is None:
-            return traced(view, first=head.first, known={*head.anchors, *(item.message_id for item in head.ledger if item.message_id)})
         if view is before or (len(view) >= len(before) and all(map(is_, before, view))):
             return NOTHING
         known = self._compared.get(look.thread)

@@ -78,7 +78,7 @@ def test_a_value_replaced_long_ago_is_not_taken_for_news() -> None:
     """Where every anchor is gone, what older messages said does not come over what replaced it."""
     messages = [human("The deadline is June 30.", "old"), human("The deadline is now July 15.", "new"), *talk(["Go on."] * 12)]
     head = moved_on(VerifiedHead(), messages, PLAIN)
-    again = moved_on(head, messages[:2], PLAIN)
+    again = moved_on(head, messages[:1], PLAIN)
     assert ["July 15"] == [field.raw for field in again.ledger]
 
 

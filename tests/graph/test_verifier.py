@@ -604,6 +604,27 @@ def test_a_failed_call_resumed_elsewhere_is_repaired_too() -> None:
     assert [VerificationOutcome.REPAIRED] == [record.outcome for record in records(facts)]
 
 
+def test_behind_the_summarizer_what_earlier_turns_read_is_still_known() -> None:
+    """A verifier in the wrong place misses what arrives and leaves in one call, and nothing else."""
+    model, facts = ScriptedChat(), Facts()
+    agent = create_agent(model, [], middleware=[summarizing(), ContextVerifier(facts_guard(facts))], checkpointer=InMemorySaver())
+    talk(agent, "The budget is 5万元.", *chatter(4))
+    assert "5万元" in carried_in(model.seen[-1])[0]
+    assert [VerificationOutcome.REPAIRED] == [record.outcome for record in records(facts)]
+
+
+def test_what_was_trimmed_between_two_runs_is_a_loss() -> None:
+    """Messages removed from the state outside of any call are missed in the next one, and judged once."""
+    model, facts = ScriptedChat(), Facts()
+    agent = create_agent(model, [], middleware=[ContextVerifier(facts_guard(facts))], checkpointer=InMemorySaver())
+    state = [talk(agent, text) and agent.get_state(thread()).values for text in ("The budget is 5万元.", *chatter(3))][-1]
+    agent.update_state(thread(), {"messages": [RemoveMessage(id=message.id) for message in state["messages"][:4]]})
+    talk(agent, *chatter(2))
+    assert [VerificationOutcome.REPAIRED] == [record.outcome for record in records(facts)]
+    assert ["system", "human", "human"] == [message.type for message in model.seen[-1][:3]]
+    assert "5万元" in carried_in(model.seen[-1])[0]
+
+
 def test_an_earlier_checkpoint_goes_its_own_way() -> None:
     """Going on from a checkpoint of the past, the verifier knows what was known then and no more."""
     model, facts = ScriptedChat(), Facts()
