@@ -15,9 +15,11 @@ from langchain_ctxguard import (
     Compaction,
     Constraint,
     ContextGuard,
+    ContextVerifier,
     ExtractiveSummarizer,
     GuardConfig,
     GuardedState,
+    VerifyContext,
     acompact_messages,
     compact_messages,
 )
@@ -62,3 +64,12 @@ def guards_a_graph(guard: ContextGuard, state: GuardedState) -> None:
     graph.add_node("compact", CompactContext(guard))
     graph.add_node("compact_by_config", CompactContext(GuardConfig()))
     assert_type(guard.view(state), list[BaseMessage])
+
+
+def verifies_somebody_elses_compaction(guard: ContextGuard, model: BaseChatModel) -> None:
+    """The verifier stands in a middleware list, the node and its reader in a graph; a config may take the guard's place."""
+    create_agent(model, middleware=[ContextVerifier(guard, on_loss="rollback", on_change="ask")])
+    verify = VerifyContext(GuardConfig(), before="messages", after="summarized_messages")
+    graph = StateGraph(GuardedState)
+    graph.add_node("read", verify.reader)
+    graph.add_node("verify", verify)
