@@ -251,9 +251,9 @@ def placed(
     leads: list[SystemMessage] = [] if view.system is None else [view.system]
     if is_lifted:
         leads, front = [*leads, *front], []
-    block = render_rules(rules) if pins is None else pins
-    is_pinned = not any(rule.text not in "\n".join(map(text_of, leads)) for rule in rules)
-    system = leading_system(leads, "" if is_pinned else block)
+    stands = "\n".join(map(text_of, leads))
+    is_pinned = all(rule.text in stands for rule in rules)
+    system = leading_system(leads, "" if is_pinned else render_rules(rules) if pins is None else pins)
     if head.outcome is not VerificationOutcome.REPAIRED:
         return Compiled(system, [*front, *rest] if is_put_right or is_lifted else rest)
     body: list[BaseMessage] = rest

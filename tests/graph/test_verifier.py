@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import operator
 import re
@@ -330,6 +331,26 @@ def test_without_a_checkpointer_nobody_is_asked() -> None:
         history += [HumanMessage(text), AIMessage("Yes.")]
     agent.invoke({"messages": [*history, HumanMessage("Go on.")]})
     assert "5万元" in carried_in(model.seen[-1])[0]
+
+
+async def test_a_long_history_is_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conversation that arrives as a whole holds nothing else up; a turn of two messages needs no thread."""
+    handed: list[Any] = []
+    to_thread = asyncio.to_thread
+
+    async def watched_thread(work: Any, *given: Any) -> Any:
+        handed.append(work)
+        return await to_thread(work, *given)
+
+    monkeypatch.setattr(asyncio, "to_thread", watched_thread)
+    model = ScriptedChat()
+    agent = watched(model)
+    history = [message for index in range(40) for message in (HumanMessage(f"The fee of part {index} is {index}.50 EUR."), AIMessage("Yes."))]
+    await agent.ainvoke({"messages": [*history, HumanMessage("Go on.")]}, thread())
+    assert 1 == len([work for work in handed if getattr(work, "__name__", "") == "before_model"])
+    assert "38.50 EUR" in carried_in(model.seen[-1])[0]
+    await agent.ainvoke(said("Go on."), thread())
+    assert 1 == len([work for work in handed if getattr(work, "__name__", "") == "before_model"])
 
 
 def test_a_change_may_be_asked_for_while_a_loss_is_repaired() -> None:
