@@ -133,8 +133,8 @@ def main(arguments: list[str]) -> int:
         write(
             "versions",
             measured=(
-                "an agent that talks and compacts in a process of its own, killed with SIGKILL at a random moment and started again on the same thread; "
-                f"state in LangGraph's SqliteSaver, versions in the store; on {cores()}."
+                "an agent that talks and compacts in a process of its own, killed with SIGKILL at a random moment and started again on the same "
+                f"thread; state in LangGraph's SqliteSaver, versions in the store; on {cores()}."
             ),
             against="what the process was told had been done before it died.",
             rows=rows,

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from langchain_ctxguard.graph.guard import ContextGuard
     from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints, RollbackContext
     from langchain_ctxguard.graph.state import GuardedState
+    from langchain_ctxguard.graph.verifier import ContextVerifier
+    from langchain_ctxguard.graph.verify_node import VerifyContext
     from langchain_ctxguard.records.constraints import ConstraintRegistry
     from langchain_ctxguard.records.fields import FieldStore
 
@@ -38,6 +40,7 @@ _HOMES = {
     "Constraint": "domain.constraint",
     "ConstraintRegistry": "records.constraints",
     "ContextGuard": "graph.guard",
+    "ContextVerifier": "graph.verifier",
     "ControlField": "domain.control",
     "Extensions": "domain.extensions",
     "ExtractiveSummarizer": "backends.extractive",
@@ -48,6 +51,7 @@ _HOMES = {
     "PinConstraints": "graph.nodes",
     "RollbackContext": "graph.nodes",
     "StructuredSummary": "domain.summary",
+    "VerifyContext": "graph.verify_node",
     "acompact_messages": "compact",
     "check_retention": "core.retention",
     "classify_retention": "core.retention",
@@ -63,6 +67,7 @@ __all__ = [
     "Constraint",
     "ConstraintRegistry",
     "ContextGuard",
+    "ContextVerifier",
     "ControlField",
     "Extensions",
     "ExtractiveSummarizer",
@@ -73,6 +78,7 @@ __all__ = [
     "PinConstraints",
     "RollbackContext",
     "StructuredSummary",
+    "VerifyContext",
     "acompact_messages",
     "check_retention",
     "classify_retention",

@@ -15,6 +15,7 @@ from langchain_ctxguard.domain.hit import Hit
 from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.domain.prefix import PrefixReport
 from langchain_ctxguard.domain.summary import SummaryDraft
+from langchain_ctxguard.domain.verification import VerificationRecord
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 
 __all__ = [
@@ -31,7 +32,7 @@ __all__ = [
     "VerifiableLog",
 ]
 
-Fact = CompactionRecord | ContextEvent | PrefixReport
+Fact = CompactionRecord | ContextEvent | PrefixReport | VerificationRecord
 """What a hook is told."""
 
 Clock = Callable[[], datetime]

@@ -9,7 +9,9 @@ from functools import cached_property
 from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.bounds import bounded_evidence, bounded_summary, text_tokens
-from langchain_ctxguard.core.carry import (
+from langchain_ctxguard.core.clean import Cleaned, clean
+from langchain_ctxguard.core.compile import Compiled, rendered, rendered_digests
+from langchain_ctxguard.core.crossing import (
     NOTHING,
     Watched,
     by_weight,
@@ -20,8 +22,6 @@ from langchain_ctxguard.core.carry import (
     with_present_values,
     without_wrong_values,
 )
-from langchain_ctxguard.core.clean import Cleaned, clean
-from langchain_ctxguard.core.compile import Compiled, rendered, rendered_digests
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.identity import ANCHORS, is_synthetic, make_cut, message_keys
 from langchain_ctxguard.core.lexicon import language_of

@@ -63,6 +63,9 @@ def leading_system(system: Sequence[SystemMessage], pins: str, *, after: Sequenc
     for message in system:
         by_content.setdefault(_content_key(message), message)
     distinct = list(by_content.values())
+    if pins:
+        # Whoever stands further out in an agent may have pinned them already.
+        distinct = [_without_block(message, pins) for message in distinct]
     if not pins and not after:
         if len(distinct) <= 1:
             return distinct[0] if distinct else None
@@ -76,6 +79,14 @@ def leading_system(system: Sequence[SystemMessage], pins: str, *, after: Sequenc
     for message in after:
         _append_blocks(blocks, message)
     return _like(distinct[0], blocks) if distinct else SystemMessage(blocks)
+
+
+def _without_block(message: SystemMessage, text: str) -> SystemMessage:
+    """Return a system message without the block that is just `text`; the same object where it has none."""
+    if isinstance(message.content, str):
+        return message
+    blocks = [block for block in message.content if not (isinstance(block, dict) and block.get("text") == text and block.get("type") == "text")]
+    return message if len(blocks) == len(message.content) else _like(message, blocks)
 
 
 def _append_blocks(blocks: list[Any], message: SystemMessage) -> None:

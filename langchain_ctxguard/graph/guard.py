@@ -33,18 +33,12 @@ from langchain_ctxguard.graph.nodes import PreModelHook
 from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.pinned import PinnedFiles
 from langchain_ctxguard.graph.state import GuardedAgentState
+from langchain_ctxguard.graph.trace import COUNTS_ONLY
 from langchain_ctxguard.graph.turns import Ask, Check, Drive, Step, Turns
 from langchain_ctxguard.graph.verify import afailures, failures
 from langchain_ctxguard.ports import Clock, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader
-
-
-def _counts(value: Any) -> dict[str, Any]:
-    """Return what a trace may show of a hook's input or output: how many messages, no text."""
-    request = value.get("request") if isinstance(value, dict) else value
-    messages = getattr(request, "messages", None)
-    return {} if messages is None else {"messages": len(messages)}
 
 
 class ContextGuard(AgentMiddleware[Any, Any, Any]):
@@ -58,7 +52,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
     state_schema = GuardedAgentState
     transformers = (InternalCallTransformer,)
-    trace_policy: ClassVar[TracePolicy] = TracePolicy(process_inputs=_counts, process_outputs=_counts)  # type: ignore[misc]  # a constant, as in LangChain's own
+    trace_policy: ClassVar[TracePolicy] = COUNTS_ONLY  # type: ignore[misc]  # a constant, as in LangChain's own
     """LangChain traces every hook with the whole request; ours shows counts only."""
 
     def __init__(

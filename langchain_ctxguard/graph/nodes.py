@@ -16,6 +16,7 @@ from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.errors import ConfigurationError, StoreError
 from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.state import CHANNEL, INPUT_CHANNEL
+from langchain_ctxguard.graph.thread import thread_in
 from langchain_ctxguard.graph.turns import Drive, Turns, of_state
 
 
@@ -104,7 +105,7 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
         return self.turns.compaction_steps(
             messages,
             raw,
-            thread=_thread_in(config),
+            thread=thread_in(config),
             run=None if run is None else str(run),
             system=self._system,
             tools=self._tools,
@@ -145,7 +146,7 @@ class PinConstraints(Runnable[Any, dict[str, Any]]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - the name is the Runnable's
         """Return the update of the state: the view."""
-        return {self._channel: self.turns.view(input, system=self._system, thread=_thread_in(config)[0], tools=self._tools)}
+        return {self._channel: self.turns.view(input, system=self._system, thread=thread_in(config)[0], tools=self._tools)}
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - as above
         """Return the update of the state: the view. Nothing in it waits for anything."""
@@ -188,7 +189,7 @@ class RollbackContext(Runnable[Any, dict[str, Any]]):
             BlobMissingError: its content was thinned or purged.
         """
         found = read_head(of_state(input)[1])
-        thread, namespace = _thread_in(config)
+        thread, namespace = thread_in(config)
         if not thread:
             msg = "RollbackContext runs in a thread, and this run has none: compile the graph with a checkpointer and pass a `thread_id`."
             raise ConfigurationError(msg)
@@ -230,7 +231,7 @@ class PreModelHook(CompactContext):
         messages, raw = of_state(state)
         update = _update(head)
         shown = {"messages": messages, CHANNEL: update.get(CHANNEL, raw)}
-        view = self.turns.view(shown, system=self._system, thread=_thread_in(config)[0], tools=self._tools)
+        view = self.turns.view(shown, system=self._system, thread=thread_in(config)[0], tools=self._tools)
         return {INPUT_CHANNEL: view, **update}
 
 
@@ -250,12 +251,6 @@ async def _aanswered(steps: Generator[Drive | Work, Any, ContextHead | None], wo
     except StoreError as error:
         return steps.throw(error)
     return steps.send(answer)
-
-
-def _thread_in(config: RunnableConfig | None) -> tuple[str | None, str]:
-    """Return thread and namespace, the namespace without its last segment: that one is new for every step."""
-    configurable = (config or {}).get("configurable", {})
-    return configurable.get("thread_id"), str(configurable.get("checkpoint_ns", "")).rpartition("|")[0]
 
 
 def _update(head: ContextHead | None) -> dict[str, Any]:

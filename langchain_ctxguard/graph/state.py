@@ -13,6 +13,7 @@ from langgraph.managed import RemainingSteps
 
 from langchain_ctxguard.domain.context import ContextHead, HeadFault, read_head
 from langchain_ctxguard.graph.pinned import merged_pins
+from langchain_ctxguard.graph.verified_state import newest_verified
 
 CHANNEL = "ctxguard"
 INPUT_CHANNEL = "llm_input_messages"
@@ -56,6 +57,7 @@ class GuardedState(MessagesState):
     """
 
     ctxguard: Annotated[dict[str, Any], newest_head]
+    ctxguard_verified: Annotated[dict[str, Any], newest_verified]
 
 
 class ViewState(GuardedState):

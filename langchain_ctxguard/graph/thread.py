@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 
 
@@ -17,6 +18,12 @@ def thread_of(runtime: Any) -> tuple[str | None, str]:
         return None, ""
     namespace = str(getattr(info, "checkpoint_ns", "") or "")
     return getattr(info, "thread_id", None), namespace.rpartition("|")[0]
+
+
+def thread_in(config: RunnableConfig | None) -> tuple[str | None, str]:
+    """Return thread and namespace of a node, the namespace without its last segment: that one is new for every step."""
+    configurable = (config or {}).get("configurable", {})
+    return configurable.get("thread_id"), str(configurable.get("checkpoint_ns", "")).rpartition("|")[0]
 
 
 def run_of(runtime: Any) -> str | None:

@@ -22,9 +22,9 @@ from langchain_ctxguard.backends.checks import PreparedCheck
 from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.compact import config_of, rules_of
-from langchain_ctxguard.core.carry import with_found_late
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
 from langchain_ctxguard.core.compile import Compiled
+from langchain_ctxguard.core.crossing import with_found_late
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.identity import find_cut
 from langchain_ctxguard.core.remind import reminder, with_reminder

@@ -114,6 +114,17 @@ def test_an_empty_system_message_adds_no_empty_block(content: Any) -> None:
     assert [{"type": "text", "text": "A"}, BLOCK] == made.content
 
 
+def test_pins_that_stand_there_already_are_not_sent_twice() -> None:
+    """Whoever stands further out in an agent may have pinned them: the same block moves to its place, everything else stays."""
+    pins = render_rules((Constraint.from_text("Never delete an order."),))
+    once = leading_system([system("Be kind.")], pins)
+    assert once is not None
+    assert once.content == leading_system([once], pins).content
+    more = once.model_copy(update={"content": [*once.content, {"type": "text", "text": "\n\nAnd brief."}]})
+    texts = [block["text"] for block in leading_system([more], pins).content]
+    assert ["Be kind.", "\n\nAnd brief.", pins] == texts
+
+
 def test_a_trusted_system_message_stands_after_the_pins() -> None:
     """So that what was added later moves no byte of the pins."""
     made = leading_system([system("A")], PINS, after=[system("B")])

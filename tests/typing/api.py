@@ -16,10 +16,12 @@ from langchain_ctxguard import (
     Compaction,
     Constraint,
     ContextGuard,
+    ContextVerifier,
     ExtractiveSummarizer,
     GuardConfig,
     GuardedState,
     GuardStore,
+    VerifyContext,
     acompact_messages,
     compact_messages,
 )
@@ -75,3 +77,12 @@ def opens_a_store(base: BaseStore) -> tuple[Log, VerifiableLog, BlobStore, TextI
         assert_type(store.log.append(store.stream("audit", "t"), [b"{}"], expected=0), list[Entry])
         assert_type(store.blobs.get("t", ["0"]), dict[str, bytes])
     return MemoryLog(), GuardStore.open(base).log, store.blobs, store.index
+
+
+def verifies_somebody_elses_compaction(guard: ContextGuard, model: BaseChatModel) -> None:
+    """The verifier stands in a middleware list, the node and its reader in a graph; a config may take the guard's place."""
+    create_agent(model, middleware=[ContextVerifier(guard, on_loss="rollback", on_change="ask")])
+    verify = VerifyContext(GuardConfig(), before="messages", after="summarized_messages")
+    graph = StateGraph(GuardedState)
+    graph.add_node("read", verify.reader)
+    graph.add_node("verify", verify)
