@@ -69,7 +69,7 @@ def carried_from(fields: Iterable[ControlField], messages: Sequence[BaseMessage]
     return [carried(field, sentence_of(field, texts.get(field.message_id or "", ""))) for field in fields]
 
 
-def sentence_of(field: ControlField, text: str) -> str:
+def sentence_of(field: ControlField, text: str, *, limit: int = SENTENCE_SHOWN) -> str:
     """Return the sentence of `text` a field was found in; empty where it does not stand there.
 
     >>> from langchain_ctxguard.core.extract import extract_fields
@@ -80,9 +80,9 @@ def sentence_of(field: ControlField, text: str) -> str:
     if not field.raw or text[field.start : field.stop] != field.raw:
         return ""
     left, right = sentence_at(folded(text), field.start, field.stop)
-    if right - left <= SENTENCE_SHOWN:
+    if right - left <= limit:
         return readable(text[left:right])
-    room = max(SENTENCE_SHOWN - len(field.raw), 0) // 2
+    room = max(limit - len(field.raw), 0) // 2
     low, high = max(left, field.start - room), min(right, field.stop + room)
     return readable(f"{'…' if low > left else ''}{text[low:high]}{'…' if high < right else ''}")
 

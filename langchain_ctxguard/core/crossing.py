@@ -13,11 +13,12 @@ from functools import cached_property
 from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.bounds import bounded_evidence, text_tokens
+from langchain_ctxguard.core.carried import sentence_of
 from langchain_ctxguard.core.compile import rendered, rendered_digests
 from langchain_ctxguard.core.diff import diff_fields, stale_mentions
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.extract import extract_fields
-from langchain_ctxguard.core.field_text import folded, sentence_at
+from langchain_ctxguard.core.field_text import folded
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.labels import is_same_label
 from langchain_ctxguard.core.ledger import Said, merge_fields
@@ -160,13 +161,8 @@ def _in_context(field: ControlField, said: Mapping[str, Said]) -> ControlField:
     """Return the field with the sentence a person said it in. The words around a tool's value are not carried: they may be an instruction."""
     if field.kind in STATEMENTS or field.origin != "user":
         return field
-    text = said[field.message_id or ""].text
-    start, stop = sentence_at(folded(text), field.start, field.stop)
-    if stop - start > CONTEXT_LIMIT:
-        middle = (CONTEXT_LIMIT - len(field.raw)) // 2
-        start, stop = max(start, field.start - max(middle, 0)), min(stop, field.stop + max(middle, 0))
-    context = " ".join(text[start:stop].split())
-    if context == field.raw or claims_authority(context):
+    context = sentence_of(field, said[field.message_id or ""].text, limit=CONTEXT_LIMIT)
+    if not context or context == field.raw or claims_authority(context):
         return field
     return field.model_copy(update={"context": context})
 
