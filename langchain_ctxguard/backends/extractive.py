@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.backends.sentences import (
+from langchain_ctxguard.core.sentences import (
     Sentence,
     Sign,
     covers,

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.messages.utils import count_tokens_approximately
 
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
-from langchain_ctxguard.backends.sentences import sentences
+from langchain_ctxguard.core.sentences import sentences
 from langchain_ctxguard.core.render import render_summary
 from langchain_ctxguard.core.roles import calls_of, text_of
 from langchain_ctxguard.core.units import as_note
