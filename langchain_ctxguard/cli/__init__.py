@@ -18,7 +18,7 @@ def build_app() -> typer.Typer:
     # Importing this package must stay free.
     import typer
 
-    from langchain_ctxguard.cli import compact, constraints, init, schema
+    from langchain_ctxguard.cli import audit, compact, constraints, init, review, sample, schema
     from langchain_ctxguard.cli.demo_options import demo
 
     app = typer.Typer(
@@ -34,4 +34,7 @@ def build_app() -> typer.Typer:
     app.command("constraints")(constraints.constraints)
     app.command("schema")(schema.schema)
     app.command("init")(init.init)
+    app.command("audit")(audit.audit)
+    app.command("sample")(sample.sample)
+    app.command("review")(review.review)
     return app

@@ -6,15 +6,16 @@ Both sides are read by the same rules. No model is asked, and nothing here depen
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.audit_fields import Fields, Seen, changes_of, lost_choices, lost_values, seen_in
+from langchain_ctxguard.core.audit_fields import Fields, Seen, lost_choices, lost_values, seen_in
 from langchain_ctxguard.core.audit_files import Files, lost_files
 from langchain_ctxguard.core.audit_pending import Pending, lost_items
 from langchain_ctxguard.core.audit_rules import Rules, lost_rules
 from langchain_ctxguard.core.audit_steps import Mark, Step, steps_of
+from langchain_ctxguard.core.audit_told import as_summary, is_told
 from langchain_ctxguard.core.dialect import read_messages
 from langchain_ctxguard.core.evidence import paths_in
 from langchain_ctxguard.core.extract import extract_fields
@@ -24,7 +25,7 @@ from langchain_ctxguard.core.normalize import key_of
 from langchain_ctxguard.core.roles import calls_of, speaker_of, text_of
 from langchain_ctxguard.domain.audit import Audit, AuditFinding, Level, Loss, Subject
 from langchain_ctxguard.domain.constraint import Constraint
-from langchain_ctxguard.domain.control import ControlField, FieldChange
+from langchain_ctxguard.domain.control import ControlField
 
 _SUBJECTS: tuple[Subject, ...] = ("must_keep", "constraint", "decision", "field", "pending", "file")
 
@@ -54,8 +55,21 @@ def audit(
     told = [as_summary(after)] if isinstance(after, str) else read_messages(after)
     trail = Trail(constraints, must_keep)
     messages = read_messages(before)
-    trail.read(messages, start=0)
+    for start, stop in _without_summaries(messages):
+        trail.read(messages[start:stop], start=start)
     return trail.judge(told, messages_before=len(messages))
+
+
+def _without_summaries(messages: Sequence[BaseMessage]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges between summaries that stand behind what they summarize; one that begins a list is all there is of its past."""
+    start, has_past = 0, False
+    for index, message in enumerate(messages):
+        if not is_told(message):
+            has_past = has_past or speaker_of(message) != "system"
+        elif has_past:
+            yield start, index
+            start = index + 1
+    yield start, len(messages)
 
 
 class Audited(NamedTuple):
@@ -93,17 +107,14 @@ def audit_run(
         yield Audited(step, trail.judge(after, messages_before=len(step.before)))
 
 
-def as_summary(text: str) -> BaseMessage:
-    """Return the message a bare summary stands for: marked as other tools mark theirs, so that nobody takes it for a request."""
-    return HumanMessage(text, additional_kwargs={"lc_source": "summarization"})
-
-
 class Review(NamedTuple):
-    """Every value that was held before a compaction, with what became of it: for a person to check."""
+    """A value or decision that was held before a compaction, with what became of it: for a person to check."""
 
     field: ControlField
-    change: FieldChange | None
-    """`None`: it is still there."""
+    level: Level
+    became: Literal["kept", "changed", "lost"]
+    now: str | None = None
+    """What stands in its place."""
 
 
 class Trail:
@@ -134,9 +145,18 @@ class Trail:
                     self._must_kept[wanted] = (start + found, messages[found], keys[found])
 
     def review(self, after: Sequence[BaseMessage]) -> list[Review]:
-        """Return every value held, with what became of it in `after`."""
-        changes = {change.before.field_id: change for change in changes_of(self._fields.values, seen_in(after))}
-        return [Review(field, changes.get(field.field_id)) for field in self._fields.values]
+        """Return every value and decision held, with what became of it in `after`."""
+        seen = seen_in(after)
+        values = self._fields.values
+        found = {change.before.field_id: change for change in self._fields.changes(seen)}
+        gone = {choice.field_id for choice, _ in lost_choices(self._fields, seen)}
+        reviews = []
+        for field in (*values, *self._fields.choices):
+            change = found.get(field.field_id)
+            now = None if change is None else change.found if change.after is None else change.after.raw
+            is_gone = field.field_id in gone or (change is not None and now is None)
+            reviews.append(Review(field, self._fields.level_of(field), "lost" if is_gone else "kept" if change is None else "changed", now))
+        return reviews
 
     def judge(self, after: Sequence[BaseMessage], *, messages_before: int) -> Audit:
         """Return what is not in `after` as it was, and let go of it."""
@@ -184,7 +204,7 @@ class Trail:
         return [finding for _, finding in lost]
 
     def _lost_fields(self, seen: Seen) -> list[AuditFinding]:
-        changes = changes_of(self._fields.values, seen)
+        changes = self._fields.changes(seen)
         choices = list(lost_choices(self._fields, seen))
         findings = [*lost_values(self._fields, changes), *(finding for _, finding in choices)]
         self._fields.forget({change.before.field_id for change in changes} | {choice.field_id for choice, _ in choices})

@@ -27,6 +27,7 @@ _AGAINST_BEHIND = re.compile(
     r"|^(?:方案|选项)?(?:被|已被|已经被|已)(?:否决|排除|放弃|拒绝|弃用|淘汰)|^(?:方案|选项)?(?:不用|不行|不考虑|不采用)",
     re.IGNORECASE,
 )
+_POINTING = re.compile(r"(?:it|that|this|them|those|these|one)\b|(?:the )?\w+ one$|[这那它]|第.个")
 _SHORT = 3
 
 
@@ -43,7 +44,7 @@ def thing_of(choice: ControlField) -> str:
 def is_named(choice: ControlField) -> bool:
     """Say whether a choice names a thing at all: `it`, `the first one` and 这个 can be told any way."""
     thing = thing_of(choice).casefold()
-    return bool(thing) and not re.fullmatch(r"(?:it|that|this|them|those|these|one|(?:the )?\w+ one|这个|那个|它|这样|那样|这种|那种|第.个)", thing)
+    return bool(thing) and _POINTING.match(thing) is None
 
 
 def standing_of(choice: ControlField, choices: Sequence[ControlField], text: str) -> Standing:

@@ -8,12 +8,14 @@ from typing import Literal, NamedTuple
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from langchain_ctxguard.core.audit_choices import is_named, standing_of
+from langchain_ctxguard.core.audit_told import is_told
 from langchain_ctxguard.core.diff import diff_fields
 from langchain_ctxguard.core.extract import extract_fields
-from langchain_ctxguard.core.field_text import folded
+from langchain_ctxguard.core.field_text import folded, sentence_at
 from langchain_ctxguard.core.ledger import Said, merge_fields
 from langchain_ctxguard.core.normalize import key_of
-from langchain_ctxguard.core.roles import is_foreign_summary, is_note, is_request, speaker_of, text_of
+from langchain_ctxguard.core.roles import is_request, speaker_of, text_of
+from langchain_ctxguard.core.sentences import sentences, terms
 from langchain_ctxguard.domain.audit import AuditFinding, Level, Loss
 from langchain_ctxguard.domain.control import STATEMENTS, ChangeKind, ControlField, FieldChange, FieldKind
 from langchain_ctxguard.domain.summary import Origin
@@ -34,6 +36,7 @@ class Fields:
         self._ledger: tuple[ControlField, ...] = ()
         self._voices: dict[str, set[Voice]] = {}
         self._origins: dict[str | None, Origin] = {}
+        self._contexts: dict[str, frozenset[str]] = {}
 
     @property
     def values(self) -> list[ControlField]:
@@ -57,9 +60,28 @@ class Fields:
         for field in found:
             self._voices.setdefault(key_of(field), set()).add(voices[field.message_id or ""])
         said = {key: Said(speaker_of(message), text_of(message)) for key, message in zip(keys, messages, strict=True)}
+        for field in found:
+            if field.kind not in STATEMENTS and voices[field.message_id or ""] == "people":
+                self._contexts[key_of(field)] = _around(field, folded(said[field.message_id or ""].text))
         self._ledger = merge_fields(self._ledger, found, said=said, must_keep=must_keep, cap=_MANY).fields
         known = {field.message_id for field in self._ledger}
         self._origins.update({key: speaker for key, (speaker, _) in said.items() if key in known})
+
+    def changes(self, seen: Seen) -> list[FieldChange]:
+        """Return the values that are not there as they were."""
+        after = [field for field in seen.fields if field.kind not in STATEMENTS]
+        found = list(diff_fields(self.values, after, text=seen.text))
+        if not any(change.how == "blurred" for change in found):
+            return found
+        told = [(piece.text, terms(piece.text)) for piece in sentences(seen.summary)]
+        return [self._judged(change, told) if change.how == "blurred" else change for change in found]
+
+    def _judged(self, change: FieldChange, told: Sequence[tuple[str, frozenset[str]]]) -> FieldChange:
+        """Return a change to a vague word as such only where the summary says that word of the same matter: a long text has many."""
+        context = self._contexts.get(key_of(change.before), frozenset())
+        words = "\n".join(text for text, found in told if context & found)
+        again = next(iter(diff_fields([change.before], (), text=words)), None)
+        return again if again is not None and again.how == "blurred" else FieldChange(before=change.before)
 
     def forget(self, field_ids: set[str]) -> None:
         """Let go of fields that are there no longer: they are lost once."""
@@ -80,10 +102,19 @@ class Fields:
         return self._origins.get(field.message_id, field.origin)
 
 
+def _around(field: ControlField, text: str) -> frozenset[str]:
+    """Return the words of the sentence a value stands in, without its own."""
+    start, stop = sentence_at(text, field.start, field.stop)
+    return terms(f"{text[start : field.start]} {text[field.stop : stop]}")
+
+
 def _voice_of(message: BaseMessage) -> Voice:
     speaker = speaker_of(message)
+    if is_told(message):
+        # What it carries over was somebody's word once; who said it is not there any more.
+        return "people"
     if speaker == "system" or (is_request(message) and not message.additional_kwargs.get("is_meta")):
-        return "ai" if is_foreign_summary(message) else "people"
+        return "people"
     return "ai" if speaker == "ai" else "tool"
 
 
@@ -107,17 +138,10 @@ class Seen(NamedTuple):
 
 def seen_in(messages: Sequence[BaseMessage]) -> Seen:
     """Return what a context says. A summary is read as if a person spoke, whatever role it has: what it decides and stresses is what it tells."""
-    is_told = [is_foreign_summary(message) or is_note(message) for message in messages]
-    read = [HumanMessage(text_of(message)) if told else message for message, told in zip(messages, is_told, strict=True)]
-    summary = "\n".join(text_of(message) for message, told in zip(messages, is_told, strict=True) if told)
+    read = [HumanMessage(text_of(message)) if is_told(message) else message for message in messages]
+    summary = "\n".join(text_of(message) for message in messages if is_told(message))
     text = folded("\n".join(text_of(message) for message in messages))
     return Seen(tuple(messages), text, summary, tuple(extract_fields(read)))
-
-
-def changes_of(values: Sequence[ControlField], seen: Seen) -> list[FieldChange]:
-    """Return the values that are not there as they were."""
-    after = [field for field in seen.fields if field.kind not in STATEMENTS]
-    return list(diff_fields(values, after, text=seen.text))
 
 
 def lost_values(fields: Fields, changes: Sequence[FieldChange]) -> Iterator[AuditFinding]:
@@ -141,8 +165,14 @@ def lost_choices(fields: Fields, seen: Seen) -> Iterator[tuple[ControlField, Aud
         yield choice, _finding("decision", choice, loss[standing], level, fields.said_by(choice), "" if standing == "gone" else standing, None)
 
 
-def _finding(
-    subject: Literal["field", "decision"], field: ControlField, loss: Loss, level: Level, said_by: Origin, reason: str, now: str | None
+def _finding(  # noqa: PLR0917 - a finding is that many things
+    subject: Literal["field", "decision"],
+    field: ControlField,
+    loss: Loss,
+    level: Level,
+    said_by: Origin,
+    reason: str,
+    now: str | None,
 ) -> AuditFinding:
     return AuditFinding(
         subject=subject, loss=loss, level=level, kind=field.kind.value, text=field.raw, label=field.label, reason=reason, now=now,

@@ -9,8 +9,9 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
+from langchain_ctxguard.core.audit_told import is_told
 from langchain_ctxguard.core.results import own_words, results_in
-from langchain_ctxguard.core.roles import Call, calls_of, is_foreign_summary, is_request, speaker_of, text_of
+from langchain_ctxguard.core.roles import Call, calls_of, is_request, speaker_of, text_of
 from langchain_ctxguard.core.sentences import Sign, covers, has_value, is_question, key_of, sentences, signs_of, terms
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.audit import AuditFinding, Level, Loss
@@ -28,6 +29,7 @@ _WORDS_ONLY = ("think", "plan", "todo", "note", "reason", "memo")
 _OVER = ("completed", "cancelled", "canceled", "done")
 _PLEASANTRIES = ("thank", "great", "perfect", "ok", "bye", "cool", "谢", "好的", "再见", "不客气", "没问题")
 _GOES_ON = re.compile(r"(?:and |but )?(?:also|then|later|finally|afterwards|tomorrow)\b|(?:另外|然后|之后|最后|明天)", re.IGNORECASE)
+_DENIES = re.compile(r"\b(?:nothing|never|none|no|without|pending|open|todo)\b|没有|不|待|\[ \]", re.IGNORECASE)
 _SIGNS = (Sign.DEFERRED, Sign.PERHAPS_DEFERRED, Sign.REQUEST, Sign.EMPHASIS, Sign.DONE, Sign.NOT_DONE, Sign.UNABLE)
 
 
@@ -65,7 +67,7 @@ class Pending:
                 if words and not result.is_failed:
                     self._settle(words, 1.0)
             speaker = speaker_of(message)
-            if speaker == "user" and is_request(message) and not is_foreign_summary(message) and not message.additional_kwargs.get("is_meta"):
+            if speaker == "user" and is_request(message) and not is_told(message) and not message.additional_kwargs.get("is_meta"):
                 self._hear(own_words(message), index, key)
             elif speaker == "ai" and (text := text_of(message)).strip():
                 self._read_answer(text, is_last=not calls_of(message))
@@ -131,11 +133,20 @@ def lost_items(held: Sequence[Open], text: str, summary: str) -> Iterator[tuple[
         if telling.has(item):
             continue
         done = telling.done(item)
-        yield item, AuditFinding(
-            subject="pending", loss=Loss.LOST if done is None else Loss.CONTRADICTED, kind=item.kind, text=clipped(readable(item.text), _SHOWN),
-            level=Level.CRITICAL if item.kind == "request" else Level.WARNING, reason="" if done is None else "told_as_done", now=done,
-            said_by="ai" if item.kind == "todo" else "user", message_index=item.message_index, message_id=item.message_id,
-        )  # fmt: skip
+        is_grave = item.kind == "request" and done is None
+        finding = AuditFinding(
+            subject="pending",
+            loss=Loss.LOST if done is None else Loss.CONTRADICTED,
+            level=Level.CRITICAL if is_grave else Level.WARNING,
+            kind=item.kind,
+            text=clipped(readable(item.text), _SHOWN),
+            reason="" if done is None else "told_as_done",
+            now=done,
+            said_by="ai" if item.kind == "todo" else "user",
+            message_index=item.message_index,
+            message_id=item.message_id,
+        )
+        yield item, finding
 
 
 class _Telling:
@@ -147,7 +158,7 @@ class _Telling:
         self._over = [
             (piece.text, terms(piece.text))
             for piece, signs in zip(pieces, shown, strict=True)
-            if Sign.DONE in signs and Sign.NOT_DONE not in signs and Sign.DEFERRED not in signs
+            if Sign.DONE in signs and Sign.NOT_DONE not in signs and Sign.DEFERRED not in signs and not _DENIES.search(piece.text)
         ]
         over = {words for words, _ in self._over}
         open_pieces = [piece.text for piece in sentences(text) if piece.text not in over]

@@ -118,7 +118,9 @@ def _is_said(field: ControlField, rules: Sequence[InferredConstraint]) -> bool:
     return any(field.raw in rule.text or rule.text.strip(" .。!！") in field.raw for rule in rules)
 
 
-def lost_rules(held: Sequence[HeldRule], others: Sequence[Constraint], after: Sequence[BaseMessage], summary: str) -> Iterator[tuple[str, AuditFinding]]:
+def lost_rules(
+    held: Sequence[HeldRule], others: Sequence[Constraint], after: Sequence[BaseMessage], summary: str
+) -> Iterator[tuple[str, AuditFinding]]:
     """Yield the id of each rule that is not there as it was, with what became of it.
 
     Args:

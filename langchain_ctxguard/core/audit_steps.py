@@ -65,8 +65,8 @@ def steps_of(messages: Sequence[BaseMessage], marks: Sequence[Mark], *, is_snaps
     Args:
         messages: The run as recorded.
         marks: Where its context was compacted.
-        is_snapshot: The file holds a state, not a log: what follows a summary may have been kept by it or said since, so it counts as there before and
-            after. Where such a file does not say what left, everything before the summary but system messages did.
+        is_snapshot: The file holds a state, not a log: what follows a summary may have been kept by it or said since, so it counts as there before
+            and after. Where such a file does not say what left, everything before the summary but system messages did.
     """
     visible: list[int] = []
     reached = 0
