@@ -164,7 +164,16 @@ def _after(file: str) -> list[BaseMessage] | str:
     if len(runs) != 1:
         msg = f"{name}: holds {len(runs)} conversations; --after takes a file with one, or a summary as text."
         raise TranscriptError(msg, path=name)
-    return runs[0].messages
+    return _visible_at_end(runs[0])
+
+
+def _visible_at_end(run: Run) -> list[BaseMessage]:
+    """Return what the model sees at the end of a run: a state may still hold what a compaction took from the view."""
+    steps = list(steps_in(run))
+    if not steps:
+        return run.messages
+    last = steps[-1]
+    return [message for index, message in enumerate(run.messages) if index in last.after or index >= last.mark.start]
 
 
 def _text_in(raw: bytes) -> str | None:

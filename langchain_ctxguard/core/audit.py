@@ -72,6 +72,17 @@ def _without_summaries(messages: Sequence[BaseMessage]) -> Iterator[tuple[int, i
     yield start, len(messages)
 
 
+def _told_once(findings: list[AuditFinding]) -> list[AuditFinding]:
+    """Return the findings without the milder of two about one path, which a text named and a call touched."""
+    worst: dict[str, AuditFinding] = {}
+    for finding in findings:
+        if finding.subject in {"field", "file"}:
+            known = worst.get(finding.text)
+            worst[finding.text] = finding if known is None or finding.level.rank < known.level.rank else known
+    touched = {finding.text for finding in findings if finding.subject == "file"}
+    return [found for found in findings if found.text not in touched or found.subject not in {"field", "file"} or worst[found.text] is found]
+
+
 class Audited(NamedTuple):
     """One compaction of a run and its audit, `None` where the file does not hold enough: the step says why."""
 
@@ -163,9 +174,8 @@ class Trail:
         seen = seen_in(after)
         held = self._held()
         findings = [*self._lost_texts(seen), *self._lost_rules(seen), *self._lost_fields(seen), *self._lost_items(seen)]
-        named = {finding.text for finding in findings if finding.subject == "field"}
-        files = [finding for finding in self._lost_files(seen) if finding.text not in named]
-        findings = sorted([*findings, *files], key=lambda found: (found.level.rank, _SUBJECTS.index(found.subject), found.message_index or 0))
+        findings = _told_once([*findings, *self._lost_files(seen)])
+        findings.sort(key=lambda found: (found.level.rank, _SUBJECTS.index(found.subject), found.message_index or 0))
         return Audit(findings=tuple(findings), held=held, messages_before=messages_before, messages_after=len(after))
 
     def _held(self) -> dict[Subject, int]:

@@ -24,6 +24,8 @@ _AGAINST_BEFORE = re.compile(
 _AGAINST_BEHIND = re.compile(
     r"^\W{0,3}(?:(?:was|were|is|are|has been|had been|got)\s+(?:\w+\s+)?)?"
     r"(?:rejected|ruled out|discarded|dropped|abandoned|declined|turned down|excluded|not (?:used|chosen|wanted|an option)|off the table)\b"
+    r"|^\s+(?:and|or)\s+[\w.+#-]{1,30}\s+(?:were|are)\s+(?:both\s+|all\s+)?(?:rejected|ruled out|discarded|dropped|abandoned|declined|turned down)\b"
+    r"|^(?:和|与|、)\w{1,20}?都?被?(?:否决|排除|放弃|拒绝|弃用|淘汰)"
     r"|^(?:方案|选项)?(?:被|已被|已经被|已)(?:否决|排除|放弃|拒绝|弃用|淘汰)|^(?:方案|选项)?(?:不用|不行|不考虑|不采用)",
     re.IGNORECASE,
 )

@@ -146,7 +146,7 @@ def seen_in(messages: Sequence[BaseMessage]) -> Seen:
 
 def lost_values(fields: Fields, changes: Sequence[FieldChange]) -> Iterator[AuditFinding]:
     """Yield a finding for each value that changed or is gone."""
-    for change in changes:
+    for change in sorted(changes, key=lambda change: change.before.start):
         before = change.before
         now = change.found if change.after is None else change.after.raw
         loss = Loss.CHANGED if now is not None and change.how != "blurred" else _LEVELS.get(change.how, Loss.CHANGED)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.diff import stands_whole
 from langchain_ctxguard.core.evidence import paths_in
 from langchain_ctxguard.core.field_text import folded
 from langchain_ctxguard.core.results import results_in
@@ -16,6 +15,8 @@ from langchain_ctxguard.core.roles import Call, calls_of, function_call_of
 from langchain_ctxguard.domain.audit import AuditFinding, Level, Loss
 
 _WRITES = re.compile(r"write|edit|create|patch|replace|insert|delete|remove|move|rename|append|save|update|apply|modify", re.IGNORECASE)
+_OPEN_LEFT = re.compile(r"(?:\A|[^A-Za-z0-9_\-./\\]|(?:\A|[^A-Za-z0-9_/])[.~][/\\]|[^A-Za-z0-9_\-/\\][.])\Z")
+_OPEN_RIGHT = re.compile(r"\Z|[^A-Za-z0-9_\-./\\]|[./\\-](?![A-Za-z0-9_])")
 _LOOKS = frozenset({"view", "read", "list", "show", "cat", "open", "undo"})
 
 
@@ -77,7 +78,7 @@ def lost_files(held: Sequence[Touched], text: str, kept: set[str]) -> Iterator[A
     """
     endings = _endings(held)
     for item in held:
-        if item.path in kept or any(stands_whole(name, text) for name in _names(item.path, endings)):
+        if item.path in kept or any(_stands(name, text) for name in _names(item.path, endings)):
             continue
         yield AuditFinding(
             subject="file", loss=Loss.LOST, level=Level.WARNING if item.is_written else Level.NOTE, kind="written" if item.is_written else "read",
@@ -91,6 +92,17 @@ def _is_written(call: Call) -> bool:
     if isinstance(command, str) and command.strip().lower() in _LOOKS:
         return False
     return _WRITES.search(call.name) is not None or (isinstance(command, str) and _WRITES.match(command) is not None)
+
+
+def _stands(name: str, text: str) -> bool:
+    """Say whether a text names a file so: no longer name goes on at either edge."""
+    at = text.find(name)
+    while at >= 0:
+        before, behind = text[max(0, at - 2) : at], text[at + len(name) : at + len(name) + 2]
+        if (name[0] == "/" or _OPEN_LEFT.search(before)) and _OPEN_RIGHT.match(behind):
+            return True
+        at = text.find(name, at + 1)
+    return False
 
 
 def _parts(path: str) -> list[str]:
@@ -112,6 +124,9 @@ def _names(path: str, endings: Mapping[str, int]) -> Iterator[str]:
     """Yield the ways to name a file that mean no other: whole, then by fewer and fewer of its folders."""
     yield folded(path)
     parts = _parts(path)
+    if parts and folded(path)[0] not in "/\\":
+        # A relative path may be told with what it is relative to.
+        yield "/" + "/".join(parts)
     for first in range(len(parts)):
         ending = "/".join(parts[first:])
         if endings.get(ending, 0) > 1 or (first == len(parts) - 1 and (first or "." in ending) and len(ending) < 3):  # noqa: PLR2004

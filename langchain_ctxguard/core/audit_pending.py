@@ -30,6 +30,11 @@ _OVER = ("completed", "cancelled", "canceled", "done")
 _PLEASANTRIES = ("thank", "great", "perfect", "ok", "bye", "cool", "谢", "好的", "再见", "不客气", "没问题")
 _GOES_ON = re.compile(r"(?:and |but )?(?:also|then|later|finally|afterwards|tomorrow)\b|(?:另外|然后|之后|最后|明天)", re.IGNORECASE)
 _DENIES = re.compile(r"\b(?:nothing|never|none|no|without|pending|open|todo)\b|没有|不|待|\[ \]", re.IGNORECASE)
+_PUTS_OFF = re.compile(
+    r"\b(?:later(?: on)?|then|afterwards|finally|remember|as well|once|when you(?:'re| are) done|one more thing)\b"
+    r"|别忘了?|不要忘了?|记得|稍后|回头|接下来|另外|还需要?|还要|顺便|然后|之后|最后|[请把]|帮我|一下",
+    re.IGNORECASE,
+)
 _SIGNS = (Sign.DEFERRED, Sign.PERHAPS_DEFERRED, Sign.REQUEST, Sign.EMPHASIS, Sign.DONE, Sign.NOT_DONE, Sign.UNABLE)
 
 
@@ -188,8 +193,9 @@ class _Telling:
 
 
 def _wanted(item: Open) -> tuple[frozenset[str], float]:
+    """Return the words an item is known by, without those that only put it off, and the share of them that must be told."""
     words = item.text[:_SHOWN]
-    return terms(words), 0.5 if words.isascii() else 0.4
+    return terms(_PUTS_OFF.sub(" ", words)), 0.5 if words.isascii() else 0.4
 
 
 def _is_pleasantry(text: str) -> bool:

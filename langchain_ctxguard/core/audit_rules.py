@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,12 @@ _LOSSES = {
     Retention.CONTRADICTED: Loss.CONTRADICTED,
     Retention.MUTATED: Loss.CHANGED,
 }
+_ITEM = re.compile(
+    r"^\s*(?:[-*•]\s*)?(?:(?:rule|agreement)\s+)?"
+    r"(?:\d{1,3}[.)、）:：](?!\d)|[（(][\d一二三四五六七八九十]{1,3}[)）]|[①-⑳]|[一二三四五六七八九十]{1,3}、"
+    r"|第[\d一二三四五六七八九十]{1,3}[条点][:：,，、 ])\s*",
+    re.IGNORECASE,
+)
 _SOFT = frozenset({"preference", "correction"})
 _SEVERE = frozenset({Severity.CRITICAL, Severity.HIGH})
 
@@ -131,10 +138,10 @@ def lost_rules(
     """
     by_id = {rule.rule_id: rule for rule in held}
     kept: list[dict[str, str]] = []
-    for finding in check_retention([{"constraint_id": rule.rule_id, "text": rule.text} for rule in held], after, with_kept=True):
+    for finding in check_retention([{"constraint_id": rule.rule_id, "text": _bare(rule)} for rule in held], after, with_kept=True):
         rule = by_id[finding.constraint_id]
         if finding.retention.is_kept:
-            kept.append({"constraint_id": rule.rule_id, "text": rule.text})
+            kept.append({"constraint_id": rule.rule_id, "text": finding.text})
         else:
             yield rule.rule_id, _as_finding(rule, finding)
     if not summary:
@@ -148,6 +155,11 @@ def lost_rules(
         rule = by_id.get(rule_id) or named[rule_id]
         # The rule itself still stands beside the sentence that speaks against it.
         yield "", _finding(rule, _LOSSES[retention], "summary_disagrees", sentence, Level.WARNING)
+
+
+def _bare(rule: HeldRule) -> str:
+    """Return the words of a rule said as an item of a list, without its number: another list may count otherwise."""
+    return rule.text if rule.kind in {"declared", "stressed"} else _ITEM.sub("", rule.text, count=1) or rule.text
 
 
 def _as_finding(rule: HeldRule, found: RetentionFinding) -> AuditFinding:
