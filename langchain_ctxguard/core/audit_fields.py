@@ -17,7 +17,7 @@ from langchain_ctxguard.core.normalize import key_of
 from langchain_ctxguard.core.roles import is_request, speaker_of, text_of
 from langchain_ctxguard.core.sentences import sentences, terms
 from langchain_ctxguard.domain.audit import AuditFinding, Level, Loss
-from langchain_ctxguard.domain.control import STATEMENTS, ChangeKind, ControlField, FieldChange, FieldKind
+from langchain_ctxguard.domain.control import IDENTIFIERS, STATEMENTS, ChangeKind, ControlField, FieldChange, FieldKind
 from langchain_ctxguard.domain.summary import Origin
 
 Voice = Literal["people", "ai", "tool"]
@@ -37,6 +37,7 @@ class Fields:
         self._voices: dict[str, set[Voice]] = {}
         self._origins: dict[str | None, Origin] = {}
         self._contexts: dict[str, frozenset[str]] = {}
+        self._spans: set[str] = set()
 
     @property
     def values(self) -> list[ControlField]:
@@ -57,6 +58,7 @@ class Fields:
         """Take in further messages."""
         found = extract_fields(messages, start=start)
         voices = {key: _voice_of(message) for key, message in zip(keys, messages, strict=True)}
+        self._spans.update(folded(field.raw) for field in found)
         for field in found:
             self._voices.setdefault(key_of(field), set()).add(voices[field.message_id or ""])
         said = {key: Said(speaker_of(message), text_of(message)) for key, message in zip(keys, messages, strict=True)}
@@ -71,13 +73,19 @@ class Fields:
         """Return the values that are not there as they were."""
         after = [field for field in seen.fields if field.kind not in STATEMENTS]
         found = list(diff_fields(self.values, after, text=seen.text))
-        if not any(change.how == "blurred" for change in found):
-            return found
         told = [(piece.text, terms(piece.text)) for piece in sentences(seen.summary)]
-        return [self._judged(change, told) if change.how == "blurred" else change for change in found]
+        return [self._judged(change, told) for change in found]
 
     def _judged(self, change: FieldChange, told: Sequence[tuple[str, frozenset[str]]]) -> FieldChange:
-        """Return a change to a vague word as such only where the summary says that word of the same matter: a long text has many."""
+        """Return a change as it is, and a value as simply gone where what seems to stand in its place does so for another one.
+
+        A long text has many vague words and many values of one shape: a vague word counts where the summary says it of the same matter, other digits
+        where nobody said them before.
+        """
+        if change.after is not None or change.found is None:
+            return change
+        if change.how != "blurred":
+            return FieldChange(before=change.before) if change.found in self._spans else change
         context = self._contexts.get(key_of(change.before), frozenset())
         words = "\n".join(text for text, found in told if context & found)
         again = next(iter(diff_fields([change.before], (), text=words)), None)
@@ -92,8 +100,8 @@ class Fields:
         voices = self._voices.get(key_of(field), set())
         if "people" in voices:
             return Level.CRITICAL if field.critical and not field.is_weak else Level.WARNING
-        if field.critical and voices == {"ai", "tool"}:
-            # A tool found it and the assistant told it: the run works with it.
+        if field.critical and field.kind in IDENTIFIERS and voices == {"ai", "tool"}:
+            # A tool gave a thing its name and the assistant told it: the run goes by that name.
             return Level.WARNING if field.is_weak else Level.CRITICAL
         return Level.WARNING if field.critical and not field.is_weak else Level.NOTE
 

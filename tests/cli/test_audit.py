@@ -263,20 +263,21 @@ def test_rules_that_cannot_be_used_are_refused(name: str, text: str, message: st
     assert message in result.stderr
 
 
+def shape_of(data: Any) -> Any:
+    """Return the keys of JSON, of lists those of the first item."""
+    if isinstance(data, dict):
+        return {key: shape_of(value) for key, value in data.items()}
+    return [shape_of(item) for item in data[:1]] if isinstance(data, list) else None
+
+
 def test_the_json_has_the_documented_shape(tmp_path: Path) -> None:
-    """Whoever parses it finds the same keys in every release of this schema."""
+    """The example in the docs has the keys that are printed, in their order."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    documented = json.loads(page.split("```json\n")[1].split("```")[0])
     document = printed(saved(tmp_path / "s.jsonl", compacted.session()), code=1)
-    assert (1, ["schema_version", "files", "totals"]) == (document["schema_version"], list(document))
-    (file,) = document["files"]
-    assert ["file", "error", "line", "runs"] == list(file)
-    (run_,) = file["runs"]
-    assert ["name", "format", "messages", "compactions"] == list(run_)
-    (done,) = run_["compactions"]
-    head = ["number", "at_message", "kind", "timestamp", "status", "why", "messages_before", "messages_after", "held", "findings"]
-    assert head == list(done)
-    assert {"must_keep", "constraint", "decision", "field", "pending", "file"} == set(done["held"])
-    keys = ["subject", "loss", "level", "kind", "text", "label", "reason", "now", "said_by", "message_index", "message_id"]
-    assert keys == list(done["findings"][0])
+    assert json.dumps(shape_of(documented)) == json.dumps(shape_of(document))
+    assert documented["schema_version"] == document["schema_version"]
+    assert documented["files"][0]["runs"][0]["compactions"][0]["held"] == document["files"][0]["runs"][0]["compactions"][0]["held"]
 
 
 def test_what_a_file_says_cannot_rewrite_the_screen(tmp_path: Path) -> None:

