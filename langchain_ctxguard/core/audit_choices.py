@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Literal
 
@@ -49,22 +50,44 @@ def is_named(choice: ControlField) -> bool:
     return bool(thing) and _POINTING.match(thing) is None
 
 
-def standing_of(choice: ControlField, choices: Sequence[ControlField], text: str) -> Standing:
-    """Return what became of a decision.
+class Telling:
+    """What is told after a compaction, cut into clauses once for all decisions."""
 
-    Args:
-        choice: The decision as it was said.
-        choices: The decisions found in what is there now.
-        text: What is there now, widths folded.
-    """
-    raw = folded(choice.raw)
-    if raw in text:
+    def __init__(self, text: str, choices: Sequence[ControlField]) -> None:
+        """Take a text, widths folded, and the decisions found in it."""
+        self.text = text
+        self.choices = choices
+        lowered = text.casefold()
+        # A few letters grow when they are folded; then only their own case is known by place.
+        self._lowered = lowered if len(lowered) == len(text) else text.lower() if len(text.lower()) == len(text) else text
+        self._bounds = clauses_of(text)
+        self._starts = [start for start, _ in self._bounds]
+
+    def mentions(self, thing: str) -> list[tuple[str, int]]:
+        """Return the clauses that name a thing, each with its place in it; a name of a letter or two counts only in its own case."""
+        is_short = len(thing) < _SHORT
+        wanted, haystack = (thing, self.text) if is_short else (thing.casefold(), self._lowered)
+        found = []
+        at = haystack.find(wanted) if wanted else -1
+        while at >= 0:
+            index = bisect_right(self._starts, at) - 1
+            if index >= 0 and at + len(wanted) <= self._bounds[index][1]:
+                start, stop = self._bounds[index]
+                if stands_whole(wanted, haystack[max(start, at - 2) : min(stop, at + len(wanted) + 2)]):
+                    found.append((self.text[start:stop], at - start))
+            at = haystack.find(wanted, at + len(wanted))
+        return found
+
+
+def standing_of(choice: ControlField, telling: Telling) -> Standing:
+    """Return what became of a decision in what is told now."""
+    if folded(choice.raw) in telling.text:
         return "kept"
     thing, is_chosen = thing_of(choice), choice.kind is FieldKind.CHOICE_CONFIRMED
-    alike = [other for other in choices if _is_same_thing(thing, thing_of(other))]
+    alike = [other for other in telling.choices if _is_same_thing(thing, thing_of(other))]
     if any(other.kind is choice.kind for other in alike):
         return "kept"
-    said = [_is_against(clause, at, len(thing)) for clause, at in _mentions(thing, text)]
+    said = [_is_against(clause, at, len(thing)) for clause, at in telling.mentions(thing)]
     if alike or (is_chosen and said and all(said)):
         return "reversed"
     if not said:
@@ -74,17 +97,6 @@ def standing_of(choice: ControlField, choices: Sequence[ControlField], text: str
 
 def _is_same_thing(one: str, other: str) -> bool:
     return one.casefold() == other.casefold()
-
-
-def _mentions(thing: str, text: str) -> list[tuple[str, int]]:
-    """Return the clauses that name a thing, each with its place in it; a name of a letter or two counts only in its own case."""
-    wanted, haystack = (thing, text) if len(thing) < _SHORT else (thing.casefold(), text.casefold())
-    if not stands_whole(wanted, haystack) or len(haystack) != len(text):
-        return []
-    return [
-        (text[start:stop], at) for start, stop in clauses_of(text) if (at := haystack.find(wanted, start, stop) - start) >= 0
-        and stands_whole(wanted, haystack[start:stop])
-    ]  # fmt: skip
 
 
 def _is_against(clause: str, at: int, size: int) -> bool:

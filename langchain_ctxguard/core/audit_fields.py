@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from langchain_ctxguard.core.audit_choices import is_named, standing_of
+from langchain_ctxguard.core.audit_choices import Telling, is_named, standing_of
 from langchain_ctxguard.core.audit_told import is_told
 from langchain_ctxguard.core.diff import diff_fields
 from langchain_ctxguard.core.extract import extract_fields
@@ -163,9 +163,10 @@ def lost_values(fields: Fields, changes: Sequence[FieldChange]) -> Iterator[Audi
 
 def lost_choices(fields: Fields, seen: Seen) -> Iterator[tuple[ControlField, AuditFinding]]:
     """Yield the decisions that are told no longer, or the other way round."""
-    told = seen.choices
-    for choice in fields.choices:
-        standing = standing_of(choice, told, seen.text)
+    held = fields.choices
+    telling = Telling(seen.text if held else "", seen.choices)
+    for choice in held:
+        standing = standing_of(choice, telling)
         if standing == "kept" or not is_named(choice):
             continue
         level = Level.WARNING if choice.is_weak or standing == "unsaid" else Level.CRITICAL
