@@ -133,7 +133,7 @@ def test_every_command_and_option_is_listed() -> None:
     assert list(commands) == re.findall(r"^## ctxguard (\S+)$", text, re.MULTILINE)
     for name, command in commands.items():
         options = {option for parameter in command.params for option in parameter.opts if option.startswith("-")}
-        listed = {option for row in rows(section("command-line.md", f"ctxguard {name}")) for option in re.findall(r"--?[a-z]+", row)}
+        listed = {option for row in rows(section("command-line.md", f"ctxguard {name}")) for option in re.findall(r"--?[a-z]+(?:-[a-z]+)*", row)}
         assert options == listed
 
 

@@ -12,7 +12,11 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.backends.sentences import (
+from langchain_ctxguard.core.bounds import text_tokens
+from langchain_ctxguard.core.identity import is_synthetic
+from langchain_ctxguard.core.render import render_decision, render_fact, render_summary
+from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, is_request, speaker_of, text_of
+from langchain_ctxguard.core.sentences import (
     Sentence,
     Sign,
     covers,
@@ -26,10 +30,6 @@ from langchain_ctxguard.backends.sentences import (
     signs_of,
     terms,
 )
-from langchain_ctxguard.core.bounds import text_tokens
-from langchain_ctxguard.core.identity import is_synthetic
-from langchain_ctxguard.core.render import render_decision, render_fact, render_summary
-from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, is_request, speaker_of, text_of
 from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.summary import Decision, Fact, Origin, StructuredSummary, SummaryDraft
 from langchain_ctxguard.ports import SummaryRequest, TokenCounter

@@ -137,7 +137,7 @@ class _Comparison:
     ) -> None:
         known = {key_of(field) for field in before}
         self.before = before
-        self.known = {folded(field.raw) for field in before}
+        self.known = "\0".join(dict.fromkeys(folded(field.raw) for field in before))
         self.after = after
         self.extra = [field for field in after if key_of(field) not in known]
         self.text = folded(text)
@@ -148,6 +148,9 @@ class _Comparison:
         self.by_group: dict[str, list[ControlField]] = {}
         for field in self.extra:
             self.by_group.setdefault(group_of(field.kind), []).append(field)
+        # Many fields may be gone, and the text long: what is looked for in it is looked for once.
+        self._vague_words: dict[int, str | None] = {}
+        self._strangers: dict[re.Pattern[str], str | None] = {}
 
     def diff(self, missing: list[ControlField]) -> FieldDiff:
         """Sort the missing fields into kept in other words, changed and lost."""
@@ -228,9 +231,13 @@ class _Comparison:
         """Return the vague word that stands near the field's label, or anywhere if it has none."""
         if not self.text or field.kind in STATEMENTS:
             return None
-        for kinds, pattern in _VAGUE:
-            if field.kind in kinds and (found := pattern.search(self.text)):
-                return found.group()
+        for index, (kinds, pattern) in enumerate(_VAGUE):
+            if field.kind in kinds:
+                if index not in self._vague_words:
+                    found = pattern.search(self.text)
+                    self._vague_words[index] = None if found is None else found.group()
+                if (word := self._vague_words[index]) is not None:
+                    return word
         return None
 
     def _how_gone(self, field: ControlField) -> tuple[ChangeKind | None, str | None]:
@@ -243,10 +250,16 @@ class _Comparison:
         if raw in self.text:
             return "extended", None
         if any(character.isdigit() for character in raw) and not raw.isdecimal():
-            for found in _same_digits(raw).finditer(self.text):
-                if not any(found.group() in known for known in self.known):
-                    return ("shifted" if field.kind in _MOMENTS else "digit"), found.group()
+            stranger = self._stranger(_same_digits(raw))
+            if stranger is not None:
+                return ("shifted" if field.kind in _MOMENTS else "digit"), stranger
         return None, None
+
+    def _stranger(self, shape: re.Pattern[str]) -> str | None:
+        """Return the first span of a shape that is no value known before, nor a part of one."""
+        if shape not in self._strangers:
+            self._strangers[shape] = next((span for found in shape.finditer(self.text) if (span := found.group()) not in self.known), None)
+        return self._strangers[shape]
 
     def _turned(self, raw: str) -> tuple[ChangeKind | None, str | None]:
         """Return the sentence that says the same with other negations."""

@@ -62,7 +62,7 @@ def collect(messages: Sequence[BaseMessage], units: Sequence[Unit], previous: Ev
         for call in (*calls_of(messages[unit.start]), *([] if function is None else [function])):
             action = _action(call, results.get(call.call_id or ""))
             actions.append(action)
-            for path in _paths(call.arguments):
+            for path in paths_in(call.arguments):
                 artifacts[path] = Artifact(path=path, last_tool=action.tool, last_status=action.status)
     return previous.model_copy(update={"actions": tuple(actions), "artifacts": tuple(artifacts.values())})
 
@@ -90,7 +90,7 @@ def _shown(text: str, limit: int) -> str:
     return clipped(readable(head) + ("" if head == text else "…"), limit)
 
 
-def _paths(arguments: Any) -> Iterator[str]:
+def paths_in(arguments: Any) -> Iterator[str]:
     """Yield the files that arguments name, in order, lists of edits included."""
     # Last in, first out: children go in backwards to come out in order.
     pending: list[tuple[bool, Any]] = [(False, arguments)]

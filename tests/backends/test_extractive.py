@@ -10,9 +10,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.messages.utils import count_tokens_approximately
 
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
-from langchain_ctxguard.backends.sentences import sentences
 from langchain_ctxguard.core.render import render_summary
 from langchain_ctxguard.core.roles import calls_of, text_of
+from langchain_ctxguard.core.sentences import sentences
 from langchain_ctxguard.core.units import as_note
 from langchain_ctxguard.domain.summary import Fact, StructuredSummary, SummaryDraft
 from langchain_ctxguard.ports import Summarizer, SummaryRequest

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -152,3 +153,13 @@ def test_nothing_is_lost_against_itself_and_nothing_is_counted_twice(one: str, o
     before = fields_of(one)
     difference = diff_fields(before, fields_of(other), text=other)
     assert len(before) == difference.kept + len(difference.lost) + len(difference.changed)
+
+
+def test_many_lost_values_beside_a_long_text_are_compared_in_seconds() -> None:
+    """What is looked for in the text is looked for once, not once for each value and each other value."""
+    known = [ControlField(kind="order_id", raw=f"ORD-{number:05d}", value=f"ORD-{number:05d}") for number in range(2_000)]
+    text = " ".join(field.raw for field in known[:1_000]) + " stranger ORD-99999"
+    began = time.process_time()
+    diff = diff_fields(known, known[:1_000], text=text)
+    assert time.process_time() - began < 10
+    assert ({"ORD-99999"}, {"digit"}, 1_000) == ({change.found for change in diff.lost}, {change.how for change in diff.lost}, len(diff.lost))

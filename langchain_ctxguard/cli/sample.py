@@ -1,0 +1,91 @@
+"""`ctxguard sample`: compactions chosen at random, on a sheet that a person marks and `ctxguard review` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from langchain_ctxguard.cli.printable import printable
+
+if TYPE_CHECKING:
+    from langchain_ctxguard.cli.candidates import Candidate
+
+_CANNOT_DO = 2
+
+
+def sample(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Transcripts in any format docs/command-line.md lists.")],
+    *,
+    count: Annotated[int, typer.Option("--n", min=1, help="How many compactions.")] = 20,
+    seed: Annotated[int, typer.Option(help="The same seed chooses the same compactions.")] = 0,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Where a conversation records none, compact it with the extractive summarizer and take that.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the sheet to a new file; without it, print it.")] = None,
+) -> None:
+    """Write a review sheet of randomly chosen compactions: before, after, what the extractor saw, and boxes to mark.
+
+    Exit codes: 0 done, 2 a file cannot be read (the sheet holds the others), there is no compaction, or the sheet cannot be written.
+    """
+    from langchain_ctxguard.cli.candidates import chosen_from
+    from langchain_ctxguard.cli.sheet import written
+
+    if "-" in files:
+        _stop("standard input cannot be sampled; name files.")
+    if out is not None and out.exists():
+        _stop(f"'{out}' exists and stays as it is: it may hold somebody's marks. Name another file.")
+    found, is_whole = _candidates(files, is_compacting=compact)
+    chosen = chosen_from(found, count=count, seed=seed)
+    if not chosen:
+        _stop("no compaction is recorded in these files. --compact makes compactions of conversations that record none.")
+    about = f"{len(chosen)} compactions, chosen at random with seed {seed} from {len(found)}."
+    if (own := sum(candidate.step is None for candidate, _ in chosen)) > 0:
+        about += f" {own} of them are recorded in no file: ctxguard's extractive summarizer made them for this sheet (`--compact`)."
+    _write(written([made for _, made in chosen], about=about), out)
+    if out is not None:
+        few = "; there are no more" if len(chosen) < count else ""
+        name = printable(str(out))
+        typer.echo(f"Written to {name}: compactions: {len(chosen)}{few}. Next: mark it, then ctxguard review {name}")
+    if not is_whole:
+        raise typer.Exit(_CANNOT_DO)
+
+
+def _candidates(files: list[str], *, is_compacting: bool) -> tuple[list[Candidate], bool]:
+    """Return the compactions of all files that can be read, and whether all could."""
+    from langchain_ctxguard.cli.candidates import candidates_in
+    from langchain_ctxguard.cli.progress import progress_over
+    from langchain_ctxguard.errors import TranscriptError
+
+    found: list[Candidate] = []
+    is_whole = True
+    for file in progress_over(list(dict.fromkeys(files)), doing="Reading"):
+        try:
+            found += candidates_in(file, is_compacting=is_compacting)
+        except TranscriptError as error:
+            is_whole = False
+            _warn(str(error))
+    return found, is_whole
+
+
+def _write(text: str, out: Path | None) -> None:
+    # Half a surrogate pair has no UTF-8.
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        with out.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        _stop(f"Cannot write '{out}': {error.strerror or error}. Nothing was written.")
+
+
+def _warn(message: str) -> None:
+    typer.echo(printable(f"ctxguard sample: {message}", keep="\n"), err=True)
+
+
+def _stop(message: str) -> NoReturn:
+    _warn(message)
+    raise typer.Exit(_CANNOT_DO)
