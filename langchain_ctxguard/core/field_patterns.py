@@ -74,6 +74,8 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
     ),
     ("email", "0A", r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"),
     ("windows", "-", r"\\\\[A-Za-z0-9._-]+(?:\\[A-Za-z0-9._$-]+)+"),
+    ("windows", "-", rf"%[A-Za-z][A-Za-z0-9_()]{{0,40}}%(?:\\{_WINDOWS}+)+"),
+    ("path", "-", rf"\$\{{?[A-Za-z_][A-Za-z0-9_]{{0,40}}\}}?(?:/{_COMPONENT})+/?"),
     ("windows", "A", rf"[A-Za-z]:\\(?:{_WINDOWS}+(?: {_WINDOWS}+){{0,3}}\\)*[^\s\\/:*?\"<>|“”，。；、：！？（）,;)]*"),
     ("path", "-", rf"(?:~|\.{{1,2}})?/{_COMPONENT}(?:/{_COMPONENT})*/?{_PLACE}?"),
     ("path", "0A-", rf"[A-Za-z0-9_.-]*[A-Za-z_.][A-Za-z0-9_.-]*/{_COMPONENT}(?:/{_COMPONENT})*/?{_PLACE}?"),
@@ -140,12 +142,12 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
     ),
     ("iban", "A", r"[A-Z]{2}[0-9]{2} ?(?:[A-Z0-9]{4} ?){2,7}[A-Z0-9]{1,4}\b"),
     ("phone", "-", r"\+[0-9]{1,3}(?:[ -]?\(?[0-9]{1,5}\)?){1,6}\b|\([0-9]{2,5}\) ?[0-9]{3,4}(?:[ -]?[0-9]{2,4}){1,2}\b"),
-    ("groups", "0", r"[0-9]{4}(?: [0-9]{4}){2,4}(?: [0-9]{1,4})?\b"),
+    ("groups", "0", r"[0-9]{4}(?: [0-9]{4}){2,4}(?: [0-9]{1,4})?\b|[0-9]{4} [0-9]{4} [0-9]{2,3}\b"),
     (
         "phone",
         "0",
         (
-            r"0[0-9]{2,4}[ -][0-9]{2,8}(?:[ -][0-9]{2,4}){0,3}\b|[0-9]{3}[-. ][0-9]{3}[-. ][0-9]{4}\b|1[3-9][0-9][ -][0-9]{4}[ -][0-9]{4}\b|1[- "
+            r"0[1-9](?:[ .][0-9]{2}){4}\b|0[0-9]{2,4}[ -][0-9]{2,8}(?:[ -][0-9]{2,4}){0,3}\b|[0-9]{3}[-. ][0-9]{3}[-. ][0-9]{4}\b|1[3-9][0-9][ -][0-9]{4}[ -][0-9]{4}\b|1[- "
             r"][2-9][0-9]{2}[- ][0-9]{3}[- ][0-9]{4}\b"
             r"|[48]00[- ][0-9]{3,4}[- ][0-9]{3,4}\b"
         ),
@@ -175,18 +177,19 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
         "A",
         rf"[Hh]alf an? (?:hour|year)\b|[Aa]n hour and a half\b|{WORD_NUMBER}(?: and a half)?[- ]{_DURATION_EN}(?: and a half)?",
     ),
+    ("span", "0汉", rf"(?:{NUM}|{CN}{{1,3}})分钟?零?(?:{NUM}|{CN}{{1,3}})秒"),
     ("span", "0", rf"{_RANGE}{NUM} ?{_DURATION_ZH}半?(?:零?(?:{NUM}|{CN}{{1,3}}) ?(?:个月|小时|分钟?|秒))*"),
     ("span", "汉", rf"{CN}{{1,6}} ?{_DURATION_ZH}半?(?:零?(?:{NUM}|{CN}{{1,3}}) ?(?:个月|小时|分钟?|秒))*|半(?:个)?(?:小时|钟头|年|个月|个小时|月)"),
     (
         "measure",
         "0-",
         (
-            rf"{_RANGE}{_SIGN}{NUM} ?{UNIT}|{_RANGE}{NUM}万? ?(?:{ZH_MEASURE}|{ZH_CLASSIFIER})|{NUM}万 ?{UNIT}|{NUM} [a-z]{{3,20}}\b(?: "
+            rf"{_RANGE}{_SIGN}{NUM} ?{UNIT}|{_RANGE}{NUM}万? ?(?:{ZH_MEASURE}|{ZH_CLASSIFIER})|{NUM}万 ?{UNIT}|{NUM} [A-Z]{{2,4}}s\b|{NUM} [a-z]{{3,20}}\b(?: "
             rf"[a-z]{{3,20}}\b)?"
         ),
     ),
     ("measure", "汉", rf"{CN}{{1,6}}{ZH_MEASURE}|{FROM_TWO}{ZH_CLASSIFIER}|半(?:公斤|斤|吨|升|箱|桶|瓶)"),
-    ("wan", "0", rf"{NUM}万[0-9]\b|{NUM}(?:[万亿千]|[kKwW]\b)"),
+    ("wan", "0", rf"{NUM}万[0-9]\b|{NUM}(?: ?[万亿]|[千]|[kKwW]\b)"),
     ("wan", "汉", rf"{CN}{{2,8}}"),
     (
         "version",
@@ -203,7 +206,7 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
         "A-",
         (
             r"#?[A-Za-z]{1,30}(?:[-_./:#+]+[A-Za-z]{1,30}){0,6}[-_./:#+]?[0-9][A-Za-z0-9_]*(?:[-./:_#+~]+[A-Za-z0-9_]+)*|[#!][0-9][0-9A-Za-z-]*"
-            r"|[A-Z]{2} [0-9]{3,4}\b"
+            r"|[A-Z]{1,3}-[A-Z]{1,2} [0-9]{1,4}\b|[A-Z]{2} [0-9]{2,4}\b"
         ),
     ),
     (
@@ -265,7 +268,7 @@ def _scanner() -> Any:
 
 
 _ENDS = {
-    "0": ("email", "path", "term", "date", "groups", "phone", "time", "heat", "money", "wan", "token", "colons"),
+    "0": ("email", "path", "term", "date", "groups", "phone", "time", "heat", "money", "measure", "wan", "token", "colons"),
     "A": ("email", "path", "code", "term", "date", "time", "share", "heat", "money", "span", "measure", "wan", "colons", "token"),
     "-": ("email", "path", "code", "term", "date", "time", "share", "heat", "money", "span", "measure", "wan", "colons", "token"),
 }
