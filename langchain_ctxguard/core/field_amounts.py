@@ -49,6 +49,7 @@ _SINGLE = frozenset(
     ]
 )
 _UNKNOWN_YEAR = 200
+_UNIT_TAIL = re.compile(r"[A-Za-z][A-Za-z0-9/·²³]*$").search
 _UNIT_ONLY = re.compile(UNIT, re.ASCII)
 _MEASURED = re.compile(rf"{NUM} ?{UNIT}", re.ASCII)
 _AGE = re.compile(r" old\b")
@@ -81,7 +82,7 @@ def share(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
         }
     ):
         return None
-    if span.endswith("%") and re.match(r"[A-Za-z0-9]", text[stop : stop + 1] or " "):
+    if span[-1] == "%" and (after := text[stop : stop + 1]).isascii() and after.isalnum():
         return None
     before = text[start - 1] if start else " "
     if span[0] in "-+" and (before.isalnum()):
@@ -169,7 +170,7 @@ def measure(reading: Reading, text: str, candidate: Candidate) -> Found | None: 
     span = text[start:stop]
     before, after = text[start - 1] if start else " ", text[stop : stop + 3]
     if span[-1].isascii():
-        word = re.search(r"[A-Za-z][A-Za-z0-9/·²³]*$", span)
+        word = _UNIT_TAIL(span)
         unit = word[0] if word else ""
         if " " in span and unit.isalpha() and unit.islower() and len(unit) > 2 and (span.count(" ") > 1 or not _UNIT_ONLY.fullmatch(unit)):  # noqa: PLR2004
             return _counted(reading, text, start, stop)

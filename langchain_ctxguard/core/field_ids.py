@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from langchain_ctxguard.core.field_patterns import stands_in
 from langchain_ctxguard.domain.control import FieldKind
 
 _UUID = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
@@ -191,6 +192,7 @@ _TICKETS = re.compile(
 )
 _GENERIC_BEFORE = re.compile(r"(?:\b(?:number|no\.?|code|id|ref|reference)|编号|号码?)(?: ?(?:is|是|为|[:：=#]))? ?$", re.IGNORECASE)
 _TRAVEL = re.compile(r"\b(?:fly|flying|flight|flights|boarding|train|departs?|airline)\b|航班|机票|坐|乘|飞|车次|高铁|火车|动车|登机", re.IGNORECASE)
+_VERSION_WORDS = "(?i)version|firmware|release|build|driver|upgrade|chart|client|版本|固件|驱动|升级|升到|客户端"
 _VERSION_BEFORE = re.compile(
     r"(?:\b(?:version|firmware|release|build|driver|upgraded? to|chart|client)|版本|固件|驱动|升级到?|升到|客户端)[^。;\n]{0,6}$", re.IGNORECASE
 )
@@ -322,7 +324,9 @@ def _plain_form(text: str, start: int, stop: int, token: str) -> Named | None:  
         return Named(FieldKind.UUID, start, stop)
     if token.count(".") == 3 and (found := _IPV4.match(token)) and all(int(part) < 256 for part in found[1].split(".")):  # noqa: PLR2004 - four octets
         if found.end() == len(token):
-            is_version = found[2] is None and _VERSION_BEFORE.search(text, max(0, start - 20), start) is not None
+            is_version = found[2] is None and stands_in(_VERSION_WORDS, text[max(0, start - 20) : start]) and (
+                _VERSION_BEFORE.search(text, max(0, start - 20), start) is not None
+            )
             return Named(FieldKind.VERSION if is_version else FieldKind.IP, start, stop)
         if token[found.end()] == ":":
             return Named(FieldKind.IP, start, start + found.end())

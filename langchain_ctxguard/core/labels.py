@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from langchain_ctxguard.core.field_patterns import stands_in
+
 # Heads of labels: every word of a row names the same thing.
 _HEADS = (
     "deadline|due date|cut-off|cutoff|截止日期|截止时间|截止日|截止|最后期限|期限|交稿日",
@@ -66,7 +68,7 @@ _ZH_HEADS = sorted((word for word in _HEAD_OF if not word.isascii()), key=len, r
 _HEAD = re.compile(r"\b(?:" + "|".join(map(re.escape, _EN_HEADS)) + r")\b|(?:" + "|".join(_ZH_HEADS) + ")", re.IGNORECASE)
 _ZH_BEFORE = re.compile(r"([\u4e00-\u9fff]{1,4})$")
 _HEAD_WORDS = frozenset(word.split()[-1] for word in _EN_HEADS)
-_POINTED = frozenset(",.:;=()[]{}\"'`*_")
+_POINTED = re.compile(r"[,.:;=()\[\]{}\"'`*_]").search
 _LAST_CHARACTERS = frozenset(word[-1] for word in _ZH_HEADS)
 _EDGES = ",.:;=()[]{}\"'`*_"
 _LINKS = frozenset({" ", "的", "作"})
@@ -74,8 +76,12 @@ _BEGINS = frozenset(word.split()[0] for word in _EN_HEADS) | {"is", "as", "will"
 _PERIODIC = frozenset(["monthly", "weekly", "daily", "yearly", "hourly", "quarterly", "early", "family", "assembly", "supply"])
 _ARTICLES = frozenset(["the", "a", "an", "our", "my", "your", "his", "her", "their", "its"])
 _COPULAS = frozenset(["is", "was", "are", "were", "be", "becomes", "become", "stays", "remains", "equals", "=", ":", "to", "at"]) - {"to", "at"}
-_PLAIN_MARKS = ("\n", ",", ";", "!", "?", ". ")
-_MARKS = (*_PLAIN_MARKS, "。", "，", "；", "！", "？")
+_LABELLING = f"(?i)(?:^|[^a-z])(?:{'|'.join(sorted(map(re.escape, _HEAD_WORDS | _COPULAS - {'=', ':'})))})(?:[^a-z]|$)|[:=]"
+"""What the words before a value must hold to say what it is the value of."""
+
+_MARK = re.compile(r"[\n,;!?。，；！？]|\. ").search
+"""What ends the clause before."""
+
 _AFTER = re.compile(r" (?:(?:is|as|will be) (?:the |our |my )?(?:new )?)?|的|作为")
 _DULL = frozenset(
     [
@@ -209,7 +215,11 @@ def label_at(text: str, start: int, stop: int) -> str:
     """
     left = text[max(0, start - _REACH) : start]
     is_plain = left.isascii()
-    cut = max(map(left.rfind, _PLAIN_MARKS if is_plain else _MARKS))
+    if is_plain and not stands_in(_LABELLING, left):
+        return _label_after(text, stop)
+    cut = -1
+    while mark := _MARK(left, cut + 1):
+        cut = mark.start()
     if cut >= 0:
         left = left[cut + 1 :]
         # The value opens its clause: "$500 is the budget".
@@ -223,18 +233,19 @@ def _plain_label(left: str) -> str:
     words = left.lower().split()
     if not words:
         return ""
-    if not _HEAD_WORDS.isdisjoint(words) or not _POINTED.isdisjoint(left):
+    bare = [word.strip(_EDGES) for word in words] if _POINTED(left) else words
+    if not _HEAD_WORDS.isdisjoint(bare):
         for at in range(len(words) - 1, max(-1, len(words) - 10), -1):
-            word = words[at].strip(_EDGES)
+            word = bare[at]
             if word in _HEAD_WORDS:
-                two = f"{words[at - 1].strip(_EDGES)} {word}" if at else ""
+                two = f"{bare[at - 1]} {word}" if at else ""
                 if two in _HEAD_OF:
                     return _qualified(words, at - 1, two, at)
                 if word in _HEAD_OF:
                     return _qualified(words, at, word, at)
     last = words[-1]
     if last in _COPULAS or last[-1] in ":=" or (last in _DULL and len(words) > 1 and words[-2] in _COPULAS):
-        kept = [word for word in (word.strip(_EDGES) for word in words[-6:]) if word and word not in _DULL and word not in _COPULAS]
+        kept = [word for word in bare[-6:] if word and word not in _DULL and word not in _COPULAS]
         return " ".join(kept[-2:])
     return ""
 
@@ -276,12 +287,12 @@ def _han_label(left: str) -> str:
 def _label_after(text: str, stop: int) -> str:
     """Return a label right behind its value: `5万元的预算`, `$500 budget`, `3 May is the deadline`."""
     mark = text[stop : stop + 1]
-    if mark not in _LINKS:
-        return ""
     if mark == " ":
-        word = text[stop + 1 : stop + 26].partition(" ")[0].rstrip(_EDGES).lower()
-        if word not in _BEGINS:
+        end = text.find(" ", stop + 1, stop + 26)
+        if text[stop + 1 : end if end >= 0 else stop + 26].rstrip(_EDGES).lower() not in _BEGINS:
             return ""
+    elif mark not in _LINKS:
+        return ""
     found = _AFTER.match(text, stop, stop + 40)
     if not found:
         return ""
