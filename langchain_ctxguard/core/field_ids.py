@@ -86,7 +86,7 @@ _MORE_TICKETS = (
     "|报修"
 )
 _MORE_IDS = (
-    "requisition|locator|record locator|pnr|箱单|装箱单|变更记录|操作记录|passcode|otp|pin code|door code|gate code|entry code|confirmation|confirmation number|confirmation code|ein|tax id|验证码|口令|核销码|暗号"
+    "reveal|disclose|divulge|requisition|locator|record locator|pnr|箱单|装箱单|变更记录|操作记录|passcode|otp|pin code|door code|gate code|entry code|confirmation|confirmation number|confirmation code|ein|tax id|验证码|口令|核销码|暗号"
     "|编码|识别码|条码|防伪码"
 )
 

@@ -170,6 +170,7 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
             rf"|{NUM}块[0-9]|{NUM} ?[€£]|{NUM}[毛角]钱?|{NUM} (?:(?:US|Canadian|Australian|Hong Kong|Singapore|New Zealand) dollars?|Swiss francs?)\b"
         ),
     ),
+    ("money", "A", rf"{WORD_NUMBER}(?: (?:hundred|thousand|million))?(?: (?:dollars|euros|pounds|yuan|yen|francs)|(?: US) dollars)\b"),
     ("money", "汉", rf"(?:人民币)?{CN}{{1,16}}{_MONEY_WORD}{CN}?|人民币 ?(?:{NUM}|{CN}{{1,16}})(?:[百千]?[万亿])?(?:元整?)?"),
     ("span", "0", rf"{_RANGE}{NUM}[- ]?{_DURATION_EN}(?:(?:,| and)? ?{NUM} ?{_DURATION_EN})*"),
     (
