@@ -107,7 +107,9 @@ _PLAIN_WORDS = frozenset(
 ) - {"Windows"}
 _HAN_START = re.compile("[\u4e00-\u9fff]")
 _DOCKET = re.compile(r"[〔\[（(](?:19|20)[0-9]{2}[〕\]）)][\u4e00-\u9fff0-9]{0,12}?第?[0-9]{1,8}号")
-_DOCKET_LEAD = re.compile(r"(?:(?:号|批文|房产证|产权证|许可证|证书|公证书|判决书|裁定书|决定书|通知书|文件)(?:是|为|:|：)?)?((?:(?!号)[\u4e00-\u9fff]){1,8}|[A-Z]{1,4})$")
+_DOCKET_LEAD = re.compile(
+    r"(?:(?:号|批文|房产证|产权证|许可证|证书|公证书|判决书|裁定书|决定书|通知书|文件)(?:是|为|:|：)?)?((?:(?!号)[\u4e00-\u9fff]){1,8}|[A-Z]{1,4})$"
+)
 _NAMED_PAPER = re.compile("(?:批文|房产证|产权证|许可证|证书|公证书|判决书|裁定书|决定书|通知书|文件)(?:是|为)?")
 _FILE_IN_CLAUSE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}(?=[\u4e00-\u9fff])")
 
@@ -252,7 +254,7 @@ def phone(reading: Reading, text: str, candidate: Candidate) -> Found | None:
     return Found(FieldKind.PHONE, start, stop)
 
 
-def version(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
+def version(_reading: Reading, text: str, candidate: Candidate) -> Found | None:  # noqa: PLR0911 - a list of cases
     """Return a version: `v2.1`, or a product with its number."""
     _, start, stop = candidate
     span = text[start:stop]

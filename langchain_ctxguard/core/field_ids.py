@@ -86,7 +86,8 @@ _MORE_TICKETS = (
     "|报修"
 )
 _MORE_IDS = (
-    "reveal|disclose|divulge|requisition|locator|record locator|pnr|箱单|装箱单|变更记录|操作记录|passcode|otp|pin code|door code|gate code|entry code|confirmation|confirmation number|confirmation code|ein|tax id|验证码|口令|核销码|暗号"
+    "reveal|disclose|divulge|requisition|locator|record locator|pnr|箱单|装箱单|变更记录|操作记录|passcode|otp|pin code|door code"
+    "|gate code|entry code|confirmation|confirmation number|confirmation code|ein|tax id|验证码|口令|核销码|暗号"
     "|编码|识别码|条码|防伪码"
 )
 
@@ -113,7 +114,8 @@ _words(
 )
 _words(
     FieldKind.TICKET_ID,
-    "跟踪单|跟进单|整改单|处置单|封禁单|告警单|ticket|tickets|ticket number|incidents|cases|case number|story|epic|task|fix|fixes|reopen|blocked by|blocks|merge|工单号|报障|报障单|客诉单"
+    "跟踪单|跟进单|整改单|处置单|封禁单|告警单|ticket|tickets|ticket number|incidents|cases|case number|story|epic|task|fix|fixes|reopen"
+    "|blocked by|blocks|merge|工单号|报障|报障单|客诉单"
     "|客诉|ticket id"
     "|incident|case|change|defect|pr|pull request|merge request|mr|issue|issues|bug|jira|carry over|close|duplicate|工单|缺陷单|缺陷|变更单|变更"
     "|复现单|投诉|投诉单"
@@ -123,7 +125,8 @@ _words(FieldKind.COMMIT, "commit|commits|revision|rev|sha|hash|rebase|cherry-pic
 _words(
     FieldKind.PHONE,
     (
-        "来电|phone|mobile|cell|reach|contact|phone number|text|switchboard|front desk|helpline|support line|emergency|手机号码|联系电话|call|hotline|tel"
+        "来电|phone|mobile|cell|reach|contact|phone number|text|switchboard|front desk|helpline|support line|emergency|手机号码|联系电话"
+        "|call|hotline|tel"
         "|telephone|fax|whatsapp|callback|ring|dial|desk|电话|手机|手机号|热线|座机|传真|拨|拨打|打|联系|值班手机|客服"
     ),
 )
@@ -324,8 +327,10 @@ def _plain_form(text: str, start: int, stop: int, token: str) -> Named | None:  
         return Named(FieldKind.UUID, start, stop)
     if token.count(".") == 3 and (found := _IPV4.match(token)) and all(int(part) < 256 for part in found[1].split(".")):  # noqa: PLR2004 - four octets
         if found.end() == len(token):
-            is_version = found[2] is None and stands_in(_VERSION_WORDS, text[max(0, start - 20) : start]) and (
-                _VERSION_BEFORE.search(text, max(0, start - 20), start) is not None
+            is_version = (
+                found[2] is None
+                and stands_in(_VERSION_WORDS, text[max(0, start - 20) : start])
+                and (_VERSION_BEFORE.search(text, max(0, start - 20), start) is not None)
             )
             return Named(FieldKind.VERSION if is_version else FieldKind.IP, start, stop)
         if token[found.end()] == ":":

@@ -218,7 +218,23 @@ _SOME_ID = frozenset(
     ]
 )
 _TEMPERED = frozenset(
-    ["temp", "temperature", "setpoint", "min", "max", "target", "current", "ambient", "indoor", "outdoor", "inside", "outside", "room", "water", "air"]
+    [
+        "temp",
+        "temperature",
+        "setpoint",
+        "min",
+        "max",
+        "target",
+        "current",
+        "ambient",
+        "indoor",
+        "outdoor",
+        "inside",
+        "outside",
+        "room",
+        "water",
+        "air",
+    ]
 ) | {"body", "actual", "mean", "avg", "high", "low"}
 _LENGTHS = frozenset(["depth", "height", "width", "length", "rain", "snow", "diameter", "thickness"])
 _NOT_AN_ID = frozenset(["zip", "postcode", "postal", "four", "port", "seat", "room", "color", "name", "type", "status", "state", "page"])

@@ -77,8 +77,12 @@ def values(reading: Reading, offset: int, text: str) -> Iterator[Found]:
         if family == "emphasis":
             reading.note(start, stop)
             continue
-        if start and (before := text[start - 1]) not in _SPACES and before.isascii() and (before.isalnum() or before == "_") and (
-            text[start].isascii() and text[start].isalnum()
+        if (
+            start
+            and (before := text[start - 1]) not in _SPACES
+            and before.isascii()
+            and (before.isalnum() or before == "_")
+            and (text[start].isascii() and text[start].isalnum())
         ):
             resume = start + 1 + run_at(text, start + 1)
             continue

@@ -14,7 +14,9 @@ _NO_STRESS = re.compile(
     r"(?:n['’]t|not|never|no longer|less|un|cannot|can['’]?t|hardly|do you|did you|I|we|they|to|who|which)\s*(?:that |really |very |so |all that )?$",
     re.IGNORECASE,
 )
-_STRESS_AFTER_I = re.compile(r"\b(?:I|we|they|you|he|she)(?:['’]ll| will| do| did| may| might| can| could| would)? (?:also |still |now |just )?$", re.IGNORECASE)
+_STRESS_AFTER_I = re.compile(
+    r"\b(?:I|we|they|you|he|she)(?:['’]ll| will| do| did| may| might| can| could| would)? (?:also |still |now |just )?$", re.IGNORECASE
+)
 _ZH_NO_STRESS_BEFORE = re.compile(r"(?:不|没|没有|不太|不是很|并不|记不|不必|其|无关|未)$")
 _ZH_WORD_AFTER = {
     "注意": "到力",
@@ -32,7 +34,8 @@ _TITLE = re.compile(
     r"|la|van|von|with|by|at))*"
 )
 _CALLED = re.compile((
-    r"(?:called|named|titled|title:?|name(?: is|:)?|(?:name|title|codename|code name) (?:of|for) (?:\w+ ){1,3}is|rename|project|codename|code name|dubbed|known as|branch|分支|叫|叫做|名为|名叫|取名|改名|代号"
+    r"(?:called|named|titled|title:?|name(?: is|:)?|(?:name|title|codename|code name) (?:of|for) (?:\w+ ){1,3}is|rename|project|codename"
+    r"|code name|dubbed|known as|branch|分支|叫|叫做|名为|名叫|取名|改名|代号"
     r"|名称|名字|命名|项目|系统"
     r"|计划|活动|签名|品牌|题为|题目|标题|书名|店名|群名|昵称改成|用|的是|负责|改成|改为|对外|内部|商标|栏目|作品|剧名|片名|曲目|艺名"
     r"|笔名)[是为:： ]{0,2}(?:一律说|一律叫|说|做)?[ ]?$"
@@ -173,7 +176,10 @@ _CONFIRMED = tuple(
         rf"{_LEAD}(?:同意|确认)(?:用|选|采用|走|上|做){_THING}{_TAIL}",
         rf"{_LEAD}(?:以){_THING}为准",
         rf"{_LEAD}(?:we|I)(?:['’]ll| will) (?:take|use)(?! (?:a look|care|it from|note|my time|the time)) {_THING}{_TAIL}",
-        rf"{_LEAD}let['’]s (?:use|take|do|book|keep(?! (?:it|this|that|in|an|up|things|calm|going|moving|track)\b)|stick with|stay with|try|adopt) {_THING}{_TAIL}",
+        (
+            rf"{_LEAD}let['’]s (?:use|take|do|book|keep(?! (?:it|this|that|in|an|up|things|calm|going|moving|track)\b)|stick with|stay with"
+            rf"|try|adopt) {_THING}{_TAIL}"
+        ),
     )
 )
 _WEAKLY_CONFIRMED = tuple(
@@ -202,7 +208,8 @@ _NO_CHOICE = re.compile(
     r"|看|等)|^不[用要]了$|不着急|不好意思|不知道|不确定|不清楚|不一定|不客气|不愿意|不需要|不能|不会|不是|不变|不够|不同|不错"
     r"|不行(?!$)|行不行|不对|不起|不到|不过|不少|不大|不算|不在|不可|不得|不管|不如|不仅|不但|不超|不低|不高|不影响|不含|不开放|不公布|不着|不好|不想|不懂"
     r"|不明|不然|不止|不急|不谈|不方便|不支持"
-    r"|怎么|什么|为什么|吗$|呢$|是否|要不要|决定了吗|决定不了|选择题|选择器|定时|定期|定位|定金|确定吗|(?:订单|order)s? |\b(?:which|who|what(?! we (?:do|use|take|want)\b)"
+    r"|怎么|什么|为什么|吗$|呢$|是否|要不要|决定了吗|决定不了|选择题|选择器|定时|定期|定位|定金|确定吗|(?:订单|order)s? |\b(?:which|who"
+    r"|what(?! we (?:do|use|take|want)\b)"
     r"|should|could|can|would you|do you|is there|if)\b",
     re.IGNORECASE,
 )
@@ -235,7 +242,11 @@ def stress_at(text: str, start: int, stop: int) -> tuple[int, int] | None:  # no
         ):
             return None
     else:
-        if _ZH_NO_STRESS_BEFORE.search(before) or text[start : stop + 2] == "记住密码" or (text[stop : stop + 1] and text[stop] in _ZH_WORD_AFTER.get(word, "")):
+        if (
+            _ZH_NO_STRESS_BEFORE.search(before)
+            or text[start : stop + 2] == "记住密码"
+            or (text[stop : stop + 1] and text[stop] in _ZH_WORD_AFTER.get(word, ""))
+        ):
             return None
         if word == "千万" and _ZH_NUMERAL_BEFORE.search(before):
             return None

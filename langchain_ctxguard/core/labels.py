@@ -175,6 +175,16 @@ _DULL = frozenset(
         "hi",
         "correction",
         "first",
+        "will",
+        "would",
+        "shall",
+        "should",
+        "must",
+        "can",
+        "may",
+        "has",
+        "have",
+        "been",
     ]
 )
 _ZH_DULL = re.compile(
@@ -189,14 +199,17 @@ _CHANGED_BEFORE = re.compile(
     r"|decreas|extend|push|updat|shift|cut|bump|switch|correct|adjust|set|renam|"
     r"reschedul|postpon|amend|revis)\w*(?: [\w'-]+){0,5} (?:to|at|until|till)|becomes|make (?:it|that)|should (?:be|read)|correction|corrected"
     r"|actually|no longer [^,.;]{1,30}[,;]? (?:but|it['’]s)|but(?: rather)?|"
-    r"turns out(?: to be)?|scratch that|(?:went|goes|gone|is|moves|jumps|drops?) (?:back )?(?:up|down) to|rotated(?: to)?|go with|sorry|I mean[t]?|my mistake|typo|new(?: [\w-]+){0,3}(?: is|:)?|slipped to|brought forward to)"
+    r"turns out(?: to be)?|scratch that|(?:went|goes|gone|is|moves|jumps|drops?) (?:back )?(?:up|down) to|rotated(?: to)?|go with|sorry"
+    r"|I mean[t]?|my mistake|typo|new(?: [\w-]+){0,3}(?: is|:)?|slipped to|brought forward to)"
     r"|改成|改为|改到|改做|改用|改订|改在|改|调整为|调整到|调到|调成|调为|上调至|下调至|变更为|变为|变成|换成|换到|推迟到|延期到|延到|延后到"
     r"|顺延到|提前到|挪到|更正为|更正|应为|应该是|现在是|现为|而是|升到|降到|涨到|加到|减到|缩到|提高到|降低到"
     r"|改口|其实是|抱歉|说错了?|写错了?|新的?[\u4e00-\u9fff]{0,4}(?:是|为)?)"
     r"[^。；;!?！？\n]{0,14}$",
     re.IGNORECASE,
 )
-_CHANGED_AFTER = re.compile(r"^[^。；;!?！？\n]{0,6}?(?:\binstead\b|\bnow\b|from now on|not (?=[^ ])|rather than|才对|为准|不是)", re.IGNORECASE)
+_CHANGED_AFTER = re.compile(
+    r"^[^。；;!?！？\n]{0,6}?(?:\binstead\b|\bnow\b|after all\b|from now on|not (?=[^ ])|rather than|才对|为准|不是)", re.IGNORECASE
+)
 _FROM = re.compile(r"(?:\bfrom|从|由|原(?:来|定)?(?:是|为)?)\s*$", re.IGNORECASE)
 _NOT = re.compile(
     r"(?:\bnot|isn['’]t|is not|wasn['’]t|no longer|instead of|rather than|不是|并非|不再是|而不是|而非|别再用)\s*(?:the |on |at |in |for )?$",
@@ -357,20 +370,45 @@ _ATTRIBUTES = {
 """Words for what there is one of at a time: a newer identifier of it takes the place of the old one."""
 
 _ATTRIBUTE = re.compile(
-    r"(?:(?P<more>[A-Za-z][A-Za-z'’-]*(?: [A-Za-z][A-Za-z'’-]*)?)[ -])?\b(?P<head>code ?name|label|designation|code|passcode|password|pin|branch|commit)\b"
+    r"(?:(?P<more>[A-Za-z][A-Za-z'’-]*(?: [A-Za-z][A-Za-z'’-]*)?)[ -])?\b(?P<head>code ?name|label|designation|code|passcode|password|pin"
+    r"|branch|commit)\b"
     r"|(?P<verb>\b(?:call(?:ed|ing)?|named|naming|designated|dubbed|known as|renamed?)\b|叫做?|命名为|改名为?)"
     r"|(?P<han>[\u4e00-\u9fff]{0,4})(?P<zh>项目代号|代号|口令|门禁码|密码|暗号|分支)",
     re.IGNORECASE,
 )
-_ONE_OF_MANY = frozenset(["promo", "discount", "coupon", "voucher", "error", "exit", "status", "product", "item", "part", "tracking", "zip", "area", "country", "postal", "qr"])
+_ZH_ATTRIBUTES = sorted((word for word in _ATTRIBUTES if not word.isascii()), key=len, reverse=True)
+_ONE_OF_MANY = frozenset(
+    [
+        "promo",
+        "discount",
+        "coupon",
+        "voucher",
+        "error",
+        "exit",
+        "status",
+        "product",
+        "item",
+        "part",
+        "tracking",
+        "zip",
+        "area",
+        "country",
+        "postal",
+        "qr",
+    ]
+)
 _BASED = re.compile(r"\b(?:base|based|branched|branch(?:es)? off|fork(?:ed)?)\b", re.IGNORECASE)
 _ATTRIBUTED = "(?i)code|label|designat|pass|pin|branch|commit|call|nam|dub|known as|代号|口令|门禁码|密码|暗号|分支|叫|名"
 
 
-def attribute_at(text: str, start: int, stop: int) -> str:  # noqa: ARG001 - bounds, as the others take them
+def attribute_at(text: str, start: int, stop: int) -> str:  # noqa: ARG001, PLR0911 - bounds, as the others take them
     """Return what there is one of at a time and the identifier at `start` is: `access code`, `codename`, 代号; empty for one thing among others.
 
-    >>> attribute_at("The vault code is now kx-81.", 22, 27), attribute_at("We are calling it OAK-12 now.", 18, 24), attribute_at("Order OAK-12", 6, 12)
+    >>> (
+    ...     attribute_at("The vault code is now kx-81.", 22, 27),
+    ...     attribute_at("We are calling it OAK-12 now.", 18, 24),
+    ...     attribute_at("Order OAK-12", 6, 12),
+    ... )
     ('vault code', 'codename', '')
     """
     left = text[max(0, start - 72) : start]
@@ -384,7 +422,7 @@ def attribute_at(text: str, start: int, stop: int) -> str:  # noqa: ARG001 - bou
     if found is None:
         return ""
     if found["verb"]:
-        return "codename" if len(left) - found.end() <= 24 else ""  # noqa: PLR2004 - its object stands between
+        return ("codename" if found["verb"].isascii() else "代号") if len(left) - found.end() <= 24 else ""  # noqa: PLR2004 - its object stands between
     if found["zh"]:
         more = _ZH_DULL.sub("", found["han"] or "")
         return more + found["zh"]
@@ -397,16 +435,27 @@ def attribute_at(text: str, start: int, stop: int) -> str:  # noqa: ARG001 - bou
     return "" if not _ONE_OF_MANY.isdisjoint(more_words) or not more_words else " ".join((*more_words, head))
 
 
+@lru_cache(maxsize=4_096)
+def attribute_parts(label: str) -> tuple[str, frozenset[str]]:
+    """Return the word of an attribute in its one form, and what qualifies it."""
+    if label.isascii():
+        *more, head = label.split()
+        return _ATTRIBUTES.get(head, head), frozenset(more)
+    word = next((word for word in _ZH_ATTRIBUTES if label.endswith(word)), "")
+    more_han = label.removesuffix(word)
+    return _ATTRIBUTES.get(word, label), frozenset([more_han] if more_han else [])
+
+
 def is_same_attribute(one: str, other: str) -> bool:
     """Say whether two attributes are one: the same word, and no two different qualifiers."""
-    left, right = set(one.split()), set(other.split())
-    return one == other or (one.split()[-1] == other.split()[-1] and (left <= right or right <= left))
+    (head, more), (other_head, other_more) = attribute_parts(one), attribute_parts(other)
+    return head == other_head and (more <= other_more or more >= other_more)
 
 
 _CHANGING = (
     "(?i)now|instead|rather|mov|chang|rais|lower|reduc|creas|exten|push|updat|shift|cut|bump|switch|correct|adjust|set|renam|schedul|postpon|amend"
     "|revis|become|make|should|actual|longer|but|turns out|sorry|mean|mistake|typo|new|slip|forward|not|n['’]t|from|改|调|变|换|推迟|延|顺|提前|挪|更"
-    "|应|现|而|升|降|涨|加到|减到|缩|提高|其实|抱歉|错|新|不|并非|从|由|原|别再|才对|为准|rotat|scratch|up to|down to|went|goes"
+    "|after all|应|现|而|升|降|涨|加到|减到|缩|提高|其实|抱歉|错|新|不|并非|从|由|原|别再|才对|为准|rotat|scratch|up to|down to|went|goes"
 )
 
 

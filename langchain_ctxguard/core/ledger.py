@@ -15,7 +15,17 @@ from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.field_patterns import ending_words
 from langchain_ctxguard.core.field_text import folded, sentence_at
 from langchain_ctxguard.core.identity import message_keys
-from langchain_ctxguard.core.labels import Change, attribute_at, change_at, is_same_attribute, is_same_label, may_change, parts_of, words_for
+from langchain_ctxguard.core.labels import (
+    Change,
+    attribute_at,
+    attribute_parts,
+    change_at,
+    is_same_attribute,
+    is_same_label,
+    may_change,
+    parts_of,
+    words_for,
+)
 from langchain_ctxguard.core.normalize import group_of, is_same_field_value, key_of
 from langchain_ctxguard.core.roles import speaker_of, text_of
 from langchain_ctxguard.core.user_patterns import PatternSet
@@ -189,7 +199,7 @@ class _Book:
         self._by_key: dict[str, list[int]] = {}
         self._by_group: dict[str, list[int]] = {}
         self._by_head: dict[tuple[str, str], list[tuple[int, frozenset[str]]]] = {}
-        self._by_attribute: dict[str, list[tuple[int, str]]] = {}
+        self._by_attribute: dict[str, list[int]] = {}
         self._by_id: dict[str, int] = {}
         self._by_words: dict[tuple[bool, str], list[int]] = {}
         self._named: dict[str | None, set[str]] = {}
@@ -205,7 +215,7 @@ class _Book:
             head, more = parts_of(field.label)
             self._by_head.setdefault((group, head), []).append((index, more))
             if field.kind in _ATTRIBUTED and field.origin != "tool":
-                self._by_attribute.setdefault(field.label.rpartition(" ")[2], []).append((index, field.label))
+                self._by_attribute.setdefault(attribute_parts(field.label)[0], []).append(index)
         if field.kind in STATEMENTS:
             self._by_words.setdefault((field.kind is FieldKind.EMPHASIS, _polarity(field)[0]), []).append(index)
         if field.kind in _THINGS:
@@ -269,7 +279,7 @@ class _Book:
             return
         self._supersede(target, field, "corrected" if replaces is not None else "superseded", fresh)
 
-    def _replaced(self, field: ControlField, fresh: set[int], *, is_change: bool, replaces: ControlField | None) -> int | None:  # noqa: PLR0911 - a list of cases
+    def _replaced(self, field: ControlField, fresh: set[int], *, is_change: bool, replaces: ControlField | None) -> int | None:  # noqa: C901, PLR0911 - a list of cases
         """Return the index of the field whose value `field` replaces."""
         if field.kind in STATEMENTS:
             return None
@@ -281,14 +291,8 @@ class _Book:
             # A tool's value of a thing it names: the newest result of the same path for the same thing holds.
             known = self._by_id.get(field.field_id)
             return known if known is not None and not self.fields[known].is_closed else None
-        if field.kind in _ATTRIBUTED and field.label and field.origin != "tool":
-            alike = [
-                index
-                for index, label in self._by_attribute.get(field.label.rpartition(" ")[2], ())
-                if index not in fresh and not self.fields[index].is_closed and is_same_attribute(self.fields[index].label, field.label)
-            ]
-            if len(set(alike)) == 1:
-                return alike[0]
+        if (attribute := self._of_attribute(field, fresh)) is not None:
+            return attribute
         if field.kind in IDENTIFIERS and not is_change:
             return None
         if field.label and field.origin != "tool" and field.kind not in IDENTIFIERS:
@@ -301,6 +305,17 @@ class _Book:
             if named:
                 return named[-1] if len(qualifiers) <= 1 else None
         return self._unnamed(field, fresh) if is_change and field.origin in {"user", "system", "registry"} else None
+
+    def _of_attribute(self, field: ControlField, fresh: set[int]) -> int | None:
+        """Return the identifier of the same attribute: there is one code of the gate at a time. `None` where two might be meant."""
+        if not (field.label and field.kind in _ATTRIBUTED) or field.origin == "tool":
+            return None
+        alike = {
+            index
+            for index in self._by_attribute.get(attribute_parts(field.label)[0], ())[-_REMEMBERED:]
+            if index not in fresh and not self.fields[index].is_closed and is_same_attribute(self.fields[index].label, field.label)
+        }
+        return alike.pop() if len(alike) == 1 else None
 
     def _named_alike(self, field: ControlField, fresh: set[int], *, is_change: bool) -> list[int]:
         """Return the live fields of the same label, those apart that were said of other orders, invoices or accounts."""

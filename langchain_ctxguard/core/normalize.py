@@ -53,7 +53,13 @@ _SPAN_PART = re.compile(
 )
 _SECONDS = {"S": 1, "TM": 60, "H": 3_600, "D": 86_400, "W": 604_800}
 _BRACKETS = str.maketrans("（）【】", "()[]")
-_UNIT_NAMES = {**dict(zip("㎡㎥㎏㎎㎜㎝㎞㎖㏄", ("m2", "m3", "kg", "mg", "mm", "cm", "km", "ml", "cc"), strict=True)), "m²": "m2", "m³": "m3", "cm²": "cm2", "km²": "km2"}
+_UNIT_NAMES = {
+    **dict(zip("㎡㎥㎏㎎㎜㎝㎞㎖㏄", ("m2", "m3", "kg", "mg", "mm", "cm", "km", "ml", "cc"), strict=True)),
+    "m²": "m2",
+    "m³": "m3",
+    "cm²": "cm2",
+    "km²": "km2",
+}
 _ISO_SPAN = re.compile(r"P(?:([0-9.]+)Y)?(?:([0-9.]+)M)?(?:([0-9.]+)W)?(?:([0-9.]+)D)?(?:T(?:([0-9.]+)H)?(?:([0-9.]+)M)?(?:([0-9.]+)S)?)?")
 _TWINS = {
     "公斤": "kg", "千克": "kg", "克": "g", "毫克": "mg", "微克": "μg", "ug": "μg", "mcg": "μg", "吨": "t", "公吨": "t", "tonne": "t",

@@ -2,7 +2,7 @@
 
 An update counts as right when no live field holds the old value, a field that holds the new one has the old one in its history, and `without_stale`
 leaves nothing of it in the message that said it. Values that are no control fields (a person without quotes, a style, a time zone) are counted apart:
-no ledger of values knows them. It prints what it measured and writes `results/updates.json`.
+no ledger of values knows them. It prints what it measured: `python -m benchmarks.judges.updates`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from judges.conformance import CORPORA
-from measuring import table, write
-
+from benchmarks.judges.conformance import CORPORA
+from benchmarks.measuring import table
 from langchain_ctxguard.core.diff import stale_mentions, without_stale
 from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.ledger import update_ledger
 from langchain_ctxguard.domain.control import STATEMENTS, ControlField
+
+_ROLES = {"assistant": "ai", "user": "human"}
 
 
 def holds(field: ControlField | Any, tokens: Sequence[str]) -> bool:
@@ -33,17 +34,14 @@ def measure() -> list[dict[str, Any]]:
         count, by_subject = Counter[str](), Counter[str]()
         for seed in seeds:
             session, canaries, _ = build(seed)
-            spoken = [("ai" if turn.role == "assistant" else "human" if turn.role == "user" else turn.role, turn.text) for turn in session.turns]
+            spoken = [(_ROLES.get(turn.role, turn.role), turn.text) for turn in session.turns]
             ledger = update_ledger((), spoken).fields
             values = [field for field in ledger if field.kind not in STATEMENTS]
             for canary in canaries:
                 old = canary.superseded_tokens
                 if not old:
-                    ended = [event for field in values for event in field.history if event.reason != "conflict" and holds(event, canary.required_tokens)]
                     count["standing"] += 1
-                    count["standing_ended"] += bool(ended) and any(
-                        stale_mentions(extract_fields(text), ledger) for _, text in spoken if text == canary.content
-                    )
+                    count["standing_ended"] += bool(stale_mentions(extract_fields(canary.content), ledger))
                     continue
                 count["updates"] += 1
                 said = next(text for _, text in spoken if all(token.lower() in text.lower() for token in old) and text != canary.content)
@@ -63,7 +61,7 @@ def measure() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Measure, show and write."""
+    """Measure and show."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wrong", action="store_true", help="print every update that came out wrong")
     arguments = parser.parse_args()
