@@ -240,9 +240,15 @@ class _Book:
                 old = field
                 self._note_old(field, batch[_successor(batch, place) or place], fresh)
                 continue
+            if change.is_old and self._was_replaced(field, fresh):
+                continue  # "use B instead of A": B has taken its place already
             is_change = change.is_change or (old is not None and group_of(old.kind) == group_of(field.kind))
             self._take(field, fresh, is_change=is_change, replaces=old)
             old = None
+
+    def _was_replaced(self, field: ControlField, fresh: set[int]) -> bool:
+        """Say whether a value of this very message took the place of this one."""
+        return any(event.raw == field.raw for index in fresh for event in self.fields[index].history[-1:])
 
     def _note_old(self, field: ControlField, new: ControlField, fresh: set[int]) -> None:
         """Make sure the value named as old has a field, so that the new one has something to replace."""
