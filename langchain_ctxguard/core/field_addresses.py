@@ -210,10 +210,13 @@ def code(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
 
 def groups(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
     """Return a card or account number written in groups of four; a short one needs the word."""
-    if candidate.stop - candidate.start < 13:  # noqa: PLR2004 - two groups and a rest
-        kind, is_tight, _ = named_by(text, candidate.start)
-        return Found(FieldKind.ID, candidate.start, candidate.stop) if is_tight and kind is FieldKind.ID else None
-    return Found(FieldKind.ID, candidate.start, candidate.stop)
+    _, start, stop = candidate
+    if text[stop : stop + 1] in {"-", "/"}:
+        stop += 1 + dotted_at(text, stop + 1) if dotted_at(text, stop + 1) else 0
+    if candidate.stop - start < 13:  # noqa: PLR2004 - two groups and a rest
+        kind, is_tight, _ = named_by(text, start)
+        return Found(FieldKind.ID, start, stop) if is_tight and kind is FieldKind.ID else None
+    return Found(FieldKind.ID, start, stop)
 
 
 def iban(reading: Reading, text: str, candidate: Candidate) -> Found | None:
