@@ -13,6 +13,7 @@ from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.dialect import read_messages
 from langchain_ctxguard.core.field_json import is_json
+from langchain_ctxguard.core.field_patterns import is_limited
 from langchain_ctxguard.core.field_reading import prose
 from langchain_ctxguard.core.field_scalars import json_fields
 from langchain_ctxguard.core.field_state import Found, Reading
@@ -26,12 +27,6 @@ from langchain_ctxguard.domain.control import IDENTIFIERS, STATEMENTS, ControlFi
 from langchain_ctxguard.domain.summary import Origin
 from langchain_ctxguard.errors import ConfigurationError
 
-_LIMITED = re.compile(
-    r"\b(?:limit|at most|at least|no more than|up to|max(?:imum)?|min(?:imum)?|cap|order|ship|need|needs|buy|require|deliver|reduce|within|below"
-    r"|above|over|under|dose|every|each|send|book)\b"
-    r"|不超过|不低于|不高于|上限|以内|以下|以上|最多|至少|限|订|下单|要|买|印|做|每次|一天|一次|备|发|清单|送",
-    re.IGNORECASE,
-)
 _LOG_LINE = re.compile(r"^\s*(?:\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9:.,]+Z?\]?|[0-9]{2}:[0-9]{2}(?::[0-9]{2})?) ?", re.MULTILINE)
 _TOOL_CRITICAL = (
     frozenset(FieldKind)
@@ -139,20 +134,25 @@ def found_in(text: str, role: Origin, said: datetime | None, zone: tzinfo, patte
 def _owned(  # noqa: PLR0917
     found: list[Found], text: str, origin: Origin, turn: int | None, key: str | None, said: datetime | None, zone: tzinfo
 ) -> list[ControlField]:
-    stressed = [(item.start, item.stop) for item in found if item.kind in STATEMENTS]
+    if not found:
+        return []
     plain = folded(text)
+    is_ai, is_tool = origin == "ai", origin == "tool"
+    stressed = [] if is_ai or is_tool else [(item.start, item.stop) for item in found if item.kind in STATEMENTS]
     fields = []
     for kind, start, stop, value, confidence, label in found:
-        raw = text[start:stop]
-        if value is None:
-            value = normalized(kind, plain[start:stop], said, zone)  # noqa: PLW2901 - the kind of most fields says what the value is
-        if label is None:
-            label = label_at(plain, start, stop) if kind in _NEEDS_LABEL else ""  # noqa: PLW2901
+        span = plain[start:stop]
         fields.append(
-            new_field(
-                kind=kind, label=label, raw=raw, value=value, origin=origin, source_turn=turn, message_id=key, start=start, at=said,
-                confidence=confidence, critical=origin != "ai" and _is_critical(kind, plain, start, stop, origin, stressed),
-            )
+            new_field({
+                "field_id": "", "kind": kind, "label": (label_at(plain, start, stop) if kind in _NEEDS_LABEL else "") if label is None else label,
+                # The kind of most fields says what the value is.
+                "raw": span if plain is text else text[start:stop], "value": normalized(kind, span, said, zone) if value is None else value,
+                "origin": origin, "source_turn": turn, "message_id": key, "start": start, "at": said, "confidence": confidence,
+                "critical": not is_ai and (
+                    _is_critical(kind, plain, start, stop, origin, stressed) if is_tool or kind is FieldKind.QUANTITY else True
+                ),
+                "version": 1, "history": (), "is_closed": False,
+            })
         )  # fmt: skip
     return fields
 
@@ -163,7 +163,7 @@ def _is_critical(kind: FieldKind, text: str, start: int, stop: int, origin: Orig
     if origin == "tool":
         return kind in _TOOL_CRITICAL and not (kind in {FieldKind.DATETIME, FieldKind.TIME} and _begins_log_line(text, start))
     if kind is FieldKind.QUANTITY:
-        return _LIMITED.search(text, max(0, start - 60), stop + 24) is not None
+        return is_limited(text[max(0, start - 60) : stop + 24])
     return True
 
 

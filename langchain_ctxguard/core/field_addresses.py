@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from langchain_ctxguard.core.field_ids import identify, named_by
+from langchain_ctxguard.core.field_ids import identify, is_bare_number, named_by
 from langchain_ctxguard.core.field_patterns import Candidate
 from langchain_ctxguard.core.field_state import Found, Reading, dotted_at
 from langchain_ctxguard.domain.control import FieldKind
@@ -107,7 +107,11 @@ _PLAIN_WORDS = frozenset(
 ) - {"Windows"}
 _HAN_START = re.compile("[\u4e00-\u9fff]")
 _DOCKET = re.compile(r"[〔\[（(](?:19|20)[0-9]{2}[〕\]）)][\u4e00-\u9fff0-9]{0,12}?第?[0-9]{1,8}号")
-_DOCKET_LEAD = re.compile(r"(?:案号|文号|编号|批文)?(?:是|为|:|：)?([\u4e00-\u9fff]{1,8})$")
+_DOCKET_LEAD = re.compile(
+    r"(?:(?:号|批文|房产证|产权证|许可证|证书|公证书|判决书|裁定书|决定书|通知书|文件)(?:是|为|:|：)?)?((?:(?!号)[\u4e00-\u9fff]){1,8}|[A-Z]{1,4})$"
+)
+_NAMED_PAPER = re.compile("(?:批文|房产证|产权证|许可证|证书|公证书|判决书|裁定书|决定书|通知书|文件)(?:是|为)?")
+_FILE_IN_CLAUSE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}(?=[\u4e00-\u9fff])")
 
 
 def address(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
@@ -135,6 +139,8 @@ def email(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
 def windows(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
     """Return a Windows path or a share."""
     stop = _unpunctuated(text, candidate.start, candidate.stop)
+    if clause := _FILE_IN_CLAUSE.search(text, max(candidate.start, text.rfind("\\", candidate.start, stop)), stop):
+        stop = clause.end()
     return Found(FieldKind.PATH, candidate.start, stop) if stop - candidate.start > 3 else None  # noqa: PLR2004 - C:\ alone
 
 
@@ -202,9 +208,15 @@ def code(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
     return Found(FieldKind.ERROR_CODE, start, stop)
 
 
-def groups(_reading: Reading, _text: str, candidate: Candidate) -> Found | None:
-    """Return a card or account number written in groups of four."""
-    return Found(FieldKind.ID, candidate.start, candidate.stop)
+def groups(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
+    """Return a card or account number written in groups of four; a short one needs the word."""
+    _, start, stop = candidate
+    if text[stop : stop + 1] in {"-", "/"}:
+        stop += 1 + dotted_at(text, stop + 1) if dotted_at(text, stop + 1) else 0
+    if candidate.stop - start < 13:  # noqa: PLR2004 - two groups and a rest
+        kind, is_tight, _ = named_by(text, start)
+        return Found(FieldKind.ID, start, stop) if is_tight and kind is FieldKind.ID else None
+    return Found(FieldKind.ID, start, stop)
 
 
 def iban(reading: Reading, text: str, candidate: Candidate) -> Found | None:
@@ -235,12 +247,17 @@ def phone(reading: Reading, text: str, candidate: Candidate) -> Found | None:
     kind, is_tight, _ = named_by(text, start)
     if digits < 10 and text[start] not in "+(0" and not (is_tight and kind is FieldKind.PHONE):  # noqa: PLR2004 - a local number is one only beside the word
         return token(reading, text, Candidate("token", start, start + dotted_at(text, start)))
-    if text[start] not in "+(" and is_tight and kind in {FieldKind.ID, FieldKind.ORDER_ID, FieldKind.INVOICE_ID}:
+    if (
+        text[start] not in "+("
+        and is_tight
+        and kind in {FieldKind.ID, FieldKind.ORDER_ID, FieldKind.INVOICE_ID}
+        and not (text[start] == "0" and " " in text[start:stop] and is_bare_number(text, start))
+    ):
         return Found(kind or FieldKind.ID, start, stop)
     return Found(FieldKind.PHONE, start, stop)
 
 
-def version(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
+def version(_reading: Reading, text: str, candidate: Candidate) -> Found | None:  # noqa: PLR0911 - a list of cases
     """Return a version: `v2.1`, or a product with its number."""
     _, start, stop = candidate
     span = text[start:stop]
@@ -252,6 +269,8 @@ def version(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
     if span[:7].lower() == "version":
         number = re.search(r"v?[0-9].*", span)
         return Found(FieldKind.VERSION, start + number.start(), stop) if number else None
+    if span[:5].lower() == "build" and "." in span:
+        return Found(FieldKind.VERSION, start + 6, stop)
     name = re.match("[A-Za-z. ]+", span)
     if (" " not in span and not span[0].isupper()) or (name and name[0].strip() in _PLAIN_WORDS and "." not in span) or re.search(" 0[0-9]", span):
         return None
@@ -326,7 +345,11 @@ def docket(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
     if not found:
         return None
     lead = _DOCKET_LEAD.search(text, max(0, candidate.start - 12), candidate.start)
-    return Found(FieldKind.ID, lead.start(1) if lead else candidate.start, found.end())
+    start = lead.start(1) if lead else candidate.start
+    # The word for the paper is no part of its number.
+    for paper in _NAMED_PAPER.finditer(text, start, candidate.start):
+        start = paper.end()
+    return Found(FieldKind.ID, start, found.end())
 
 
 def _unpunctuated(text: str, start: int, stop: int) -> int:

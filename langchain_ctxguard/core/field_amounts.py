@@ -11,7 +11,7 @@ from langchain_ctxguard.domain.control import FieldKind
 
 _MONEY_BEFORE = re.compile(
     r"(?:预算|总价|价|薪|工资|费|款|金额|额|金|投资|成本|房租|租金|押金|定金|首付|收入|支出|花了?|人力|设备|差旅|合计|一共|总共|共计|每次|卖|付|赔"
-    r"|收|报价|出价|回款|奖金|保额|利润|营收|贷款|借|还|补贴|打包|包价|给|投入|月供|年费|年薪|开价"
+    r"|收|报价|出价|回款|奖金|保额|利润|营收|贷款|借|还|(?<![数峰阈均极差比增])值|提成|佣金|分成|补贴|打包|包价|给|投入|月供|年费|年薪|开价"
     r"|budget|price|cost|salary|deposit)[^。；;\n]{0,10}$",
     re.IGNORECASE,
 )
@@ -49,6 +49,7 @@ _SINGLE = frozenset(
     ]
 )
 _UNKNOWN_YEAR = 200
+_UNIT_TAIL = re.compile(r"[A-Za-z][A-Za-z0-9/·²³]*$").search
 _UNIT_ONLY = re.compile(UNIT, re.ASCII)
 _MEASURED = re.compile(rf"{NUM} ?{UNIT}", re.ASCII)
 _AGE = re.compile(r" old\b")
@@ -81,7 +82,7 @@ def share(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
         }
     ):
         return None
-    if span.endswith("%") and re.match(r"[A-Za-z0-9]", text[stop : stop + 1] or " "):
+    if span[-1] == "%" and (after := text[stop : stop + 1]).isascii() and after.isalnum():
         return None
     before = text[start - 1] if start else " "
     if span[0] in "-+" and (before.isalnum()):
@@ -169,7 +170,7 @@ def measure(reading: Reading, text: str, candidate: Candidate) -> Found | None: 
     span = text[start:stop]
     before, after = text[start - 1] if start else " ", text[stop : stop + 3]
     if span[-1].isascii():
-        word = re.search(r"[A-Za-z][A-Za-z0-9/·²³]*$", span)
+        word = _UNIT_TAIL(span)
         unit = word[0] if word else ""
         if " " in span and unit.isalpha() and unit.islower() and len(unit) > 2 and (span.count(" ") > 1 or not _UNIT_ONLY.fullmatch(unit)):  # noqa: PLR2004
             return _counted(reading, text, start, stop)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from langchain_ctxguard.core.field_patterns import stands_in
 from langchain_ctxguard.domain.control import FieldKind
 
 _UUID = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
@@ -85,7 +86,8 @@ _MORE_TICKETS = (
     "|报修"
 )
 _MORE_IDS = (
-    "passcode|otp|pin code|door code|gate code|entry code|confirmation|confirmation number|confirmation code|ein|tax id|验证码|口令|核销码|暗号"
+    "reveal|disclose|divulge|requisition|locator|record locator|pnr|箱单|装箱单|变更记录|操作记录|passcode|otp|pin code|door code"
+    "|gate code|entry code|confirmation|confirmation number|confirmation code|ein|tax id|验证码|口令|核销码|暗号"
     "|编码|识别码|条码|防伪码"
 )
 
@@ -112,7 +114,8 @@ _words(
 )
 _words(
     FieldKind.TICKET_ID,
-    "ticket|tickets|ticket number|incidents|cases|case number|story|epic|task|fix|fixes|reopen|blocked by|blocks|merge|工单号|报障|报障单|客诉单"
+    "跟踪单|跟进单|整改单|处置单|封禁单|告警单|ticket|tickets|ticket number|incidents|cases|case number|story|epic|task|fix|fixes|reopen"
+    "|blocked by|blocks|merge|工单号|报障|报障单|客诉单"
     "|客诉|ticket id"
     "|incident|case|change|defect|pr|pull request|merge request|mr|issue|issues|bug|jira|carry over|close|duplicate|工单|缺陷单|缺陷|变更单|变更"
     "|复现单|投诉|投诉单"
@@ -122,7 +125,8 @@ _words(FieldKind.COMMIT, "commit|commits|revision|rev|sha|hash|rebase|cherry-pic
 _words(
     FieldKind.PHONE,
     (
-        "phone|mobile|cell|reach|contact|phone number|text|switchboard|front desk|helpline|support line|emergency|手机号码|联系电话|call|hotline|tel"
+        "来电|phone|mobile|cell|reach|contact|phone number|text|switchboard|front desk|helpline|support line|emergency|手机号码|联系电话"
+        "|call|hotline|tel"
         "|telephone|fax|whatsapp|callback|ring|dial|desk|电话|手机|手机号|热线|座机|传真|拨|拨打|打|联系|值班手机|客服"
     ),
 )
@@ -171,7 +175,7 @@ _words(
     None,
     (
         "zip|zip code|postcode|postal code|postal|port|room|locker|seat|unit|house|street|page|ending|step|route|terminal|model|building|bay|floor"
-        "|chapter|section|level|row|邮编|端口|尾号|房间|门牌|型号|第|页码|楼"
+        "|chapter|section|level|row|邮编|端口|尾号|房间|门牌|第|页码|楼"
     ),
 )
 _LONGEST_ZH = max(len(word) for word in _KIND_OF_WORD if not word.isascii())
@@ -179,7 +183,7 @@ _LAST_CHARACTERS = frozenset(word[-1] for word in _KIND_OF_WORD if not word.isas
 _WORD = re.compile(r"[A-Za-z][A-Za-z-]*")
 _ZH_NAMED = re.compile(r"([\u4e00-\u9fff]{0,4}?)(?:单号|编号|号码|号|单|证|码)(?: ?(?:是|为|还是|改成|改为|换成|写|[:：=]))? ?[“\"]?$")
 _GLUE = re.compile(
-    r"[\s:：=#(（“\"'`]*(?:(?:me|us|at|on|back|now|him|her|them|directly|我|一下|number|no\.?|num|id|ids|code|ref|is|are|was|the|of|with|like|under"
+    r"[\s:：=#(（“\"'`]*(?:(?:me|us|at|on|there|here|back|now|him|her|them|directly|我|一下|number|no\.?|num|id|ids|code|ref|is|are|was|the|of|with|like|under"
     r"|such as|look like|looks like|called|编号|号码|号|单号|码|代码|是|为|还是|改成|改为|换成"
     r"|用|写|到|走|叫|请|给|已|经|\d+|ref\.?)[\s:：=#(（“\"'`]*){0,3}",
     re.IGNORECASE,
@@ -191,10 +195,14 @@ _TICKETS = re.compile(
 )
 _GENERIC_BEFORE = re.compile(r"(?:\b(?:number|no\.?|code|id|ref|reference)|编号|号码?)(?: ?(?:is|是|为|[:：=#]))? ?$", re.IGNORECASE)
 _TRAVEL = re.compile(r"\b(?:fly|flying|flight|flights|boarding|train|departs?|airline)\b|航班|机票|坐|乘|飞|车次|高铁|火车|动车|登机", re.IGNORECASE)
+_VERSION_WORDS = "(?i)version|firmware|release|build|driver|upgrade|chart|client|版本|固件|驱动|升级|升到|客户端"
 _VERSION_BEFORE = re.compile(
     r"(?:\b(?:version|firmware|release|build|driver|upgraded? to|chart|client)|版本|固件|驱动|升级到?|升到|客户端)[^。;\n]{0,6}$", re.IGNORECASE
 )
 _CALLED = re.compile(r"电话|联系|致电|拨|热线|座机|手机|\b(?:call|phone|ring|dial|mobile|tel|hotline|reach)\b", re.IGNORECASE)
+_EXPLAINED = re.compile(r" (?:means|indicates|stands for)\b| ?(?:表示|代表|的意思是)")
+_YEARS = re.compile("(?:19|20)[0-9]{2}-(?:19|20)[0-9]{2}")
+_BARE_NUMBER = re.compile(r"(?:([A-Za-z]+) )?numbers?(?: [a-z]+)? (?:is|are) $", re.IGNORECASE)
 _LOCAL = re.compile(r"[2-9][0-9]{2,3}-[0-9]{4}")
 _DIGEST = re.compile(r"(?:md5|checksum|digest|fingerprint|校验值|校验和|指纹|摘要|etag|token)[^。;\n]{0,6}$", re.IGNORECASE)
 _LIST = re.compile(r"(?:[\s,、，/&和与及跟]|and\b|or\b|#?[A-Za-z]*-?[A-Za-z0-9]*[0-9][A-Za-z0-9-]*)*")
@@ -252,6 +260,12 @@ def named_by(text: str, start: int) -> tuple[FieldKind | None, bool, bool]:  # n
         if len(gap) > _NEAR:
             return None, False, False
     return kind, is_tight, True
+
+
+def is_bare_number(text: str, start: int) -> bool:
+    """Say whether the words before `start` call it a number and do not say of what: "my number is", "the lab number is"."""
+    found = _BARE_NUMBER.search(text, max(0, start - _LEFT), start)
+    return found is not None and (found[1] or "").lower() not in _KIND_OF_WORD
 
 
 def _nearest(left: str, stop: int, *, is_plain: bool) -> tuple[str, int]:
@@ -313,7 +327,11 @@ def _plain_form(text: str, start: int, stop: int, token: str) -> Named | None:  
         return Named(FieldKind.UUID, start, stop)
     if token.count(".") == 3 and (found := _IPV4.match(token)) and all(int(part) < 256 for part in found[1].split(".")):  # noqa: PLR2004 - four octets
         if found.end() == len(token):
-            is_version = found[2] is None and _VERSION_BEFORE.search(text, max(0, start - 20), start) is not None
+            is_version = (
+                found[2] is None
+                and stands_in(_VERSION_WORDS, text[max(0, start - 20) : start])
+                and (_VERSION_BEFORE.search(text, max(0, start - 20), start) is not None)
+            )
             return Named(FieldKind.VERSION if is_version else FieldKind.IP, start, stop)
         if token[found.end()] == ":":
             return Named(FieldKind.IP, start, start + found.end())
@@ -341,22 +359,26 @@ def _by_form(  # noqa: C901, PLR0911, PLR0912, PLR0917 - a list of cases
         return Named(FieldKind.COMMIT, start, stop)
     if _HEX.fullmatch(token) and _DIGEST.search(text, max(0, start - 24), start):
         return Named(FieldKind.ID, start, stop)
-    if tight in {FieldKind.COMMIT, None} and _HEX.fullmatch(token) and not (tight is None and loose is FieldKind.ID):
+    if tight in {FieldKind.COMMIT, FieldKind.VERSION, None} and _HEX.fullmatch(token) and not (tight is None and loose is FieldKind.ID):
         return Named(FieldKind.COMMIT, start, stop)
     if tight is FieldKind.VERSION and _SHORT_VERSION.fullmatch(token):
         return Named(FieldKind.VERSION, start, stop)
     beginning = re.match("[A-Za-z]+", token)
     prefix = beginning[0] if beginning else ""
-    if re.fullmatch(r"sha(?:256|1|512):[0-9a-f]{6,64}", token):
+    if re.fullmatch(r"(?:sha(?:1|224|256|384|512)|md5|blake2[bs]|crc32)[:=][0-9a-f]{6,128}", token):
         return Named(FieldKind.ID, start, stop)
     if token.upper() in _NO_IDS or (prefix.upper() in _NO_IDS and digits < 4 and tight not in _NUMBERED):  # noqa: PLR2004
         return None
+    if tight is None and re.fullmatch("[A-Z]{1,4}[0-9]{2,5}", token) and _EXPLAINED.match(text, stop):
+        return Named(FieldKind.ERROR_CODE, start, stop)
     if _ERROR.fullmatch(token) and tight not in {FieldKind.ID, FieldKind.ORDER_ID, FieldKind.INVOICE_ID, FieldKind.TICKET_ID}:
         return Named(FieldKind.ERROR_CODE, start, stop)
     if tight is FieldKind.ERROR_CODE and re.fullmatch("[A-Z]{1,5}[-_]?[0-9]{1,6}|[A-Z]{1,3}[0-9]{1,3}-[0-9]{1,3}|0x[0-9A-Fa-f]+", token):
         return Named(FieldKind.ERROR_CODE, start, stop)
     segments = re.split("[-_/]", token)
     by_prefix = next((_PREFIXES[segment] for segment in segments[:2] if segment in _PREFIXES), None)
+    if prefix in {"PR", "MR"} and len(segments) > 2:  # noqa: PLR2004 - requests have a number, no year
+        by_prefix = None
     if by_prefix is None and len(segments) == 1 and digits >= 6:  # noqa: PLR2004
         by_prefix = _PREFIXES.get(prefix)
     if by_prefix is not None and segments[0] in _PLAIN_PREFIXES and digits:
@@ -374,7 +396,7 @@ def _by_form(  # noqa: C901, PLR0911, PLR0912, PLR0917 - a list of cases
         return Named(by_prefix, start, stop)
     if prefix in known and _SEGMENTED.fullmatch(token):
         return Named(known[prefix], start, stop)
-    if prefix in known and re.fullmatch("[A-Z]{2} [0-9]{3,4}", token):
+    if prefix in known and re.fullmatch("[A-Z]{2} [0-9]{2,4}", token):
         return Named(known[prefix], start, stop)
     if _TRACKER.fullmatch(token):
         is_ticket = loose is FieldKind.TICKET_ID or (loose not in _NUMBERED and _TICKETS.search(text) is not None)
@@ -425,6 +447,6 @@ def _digits_only(text: str, start: int, stop: int, token: str, tight: FieldKind 
         return Named(FieldKind.ORDER_ID, start, stop)
     if digits >= 12 and "/" not in token and ":" not in token:  # noqa: PLR2004
         return Named(loose if loose in {FieldKind.ORDER_ID, FieldKind.INVOICE_ID} else FieldKind.ID, start, stop, 0.8)
-    if digits >= 8 and "-" in token and token.count("-") <= 4:  # noqa: PLR2004
+    if digits >= 8 and "-" in token and token.count("-") <= 4 and not _YEARS.fullmatch(token):  # noqa: PLR2004
         return Named(loose if loose in {FieldKind.ORDER_ID, FieldKind.INVOICE_ID, FieldKind.PHONE} else FieldKind.ID, start, stop, 0.75)
     return None

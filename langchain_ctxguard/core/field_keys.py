@@ -24,6 +24,7 @@ _UNITS = {
     "l": "l", "ul": "ul", "kwh": "kWh", "kw": "kW", "gb": "GB", "mb": "MB", "kb": "KB", "tb": "TB", "bar": "bar", "psi": "psi", "kpa": "kPa",
     "rpm": "rpm", "ppm": "ppm",
     "mah": "mAh", "hz": "Hz", "khz": "kHz", "mhz": "MHz", "ghz": "GHz", "miles": "miles", "ft": "ft", "litres": "l", "liters": "l",
+    "mph": "mph", "kmh": "km/h", "kph": "km/h", "oz": "oz", "mw": "MW", "kva": "kVA", "acres": "acres", "ha": "ha",
 }  # fmt: skip
 _MONEY = frozenset(
     [
@@ -216,6 +217,26 @@ _SOME_ID = frozenset(
         "certificate",
     ]
 )
+_TEMPERED = frozenset(
+    [
+        "temp",
+        "temperature",
+        "setpoint",
+        "min",
+        "max",
+        "target",
+        "current",
+        "ambient",
+        "indoor",
+        "outdoor",
+        "inside",
+        "outside",
+        "room",
+        "water",
+        "air",
+    ]
+) | {"body", "actual", "mean", "avg", "high", "low"}
+_LENGTHS = frozenset(["depth", "height", "width", "length", "rain", "snow", "diameter", "thickness"])
 _NOT_AN_ID = frozenset(["zip", "postcode", "postal", "four", "port", "seat", "room", "color", "name", "type", "status", "state", "page"])
 
 
@@ -273,7 +294,7 @@ def _read(key: str) -> KeyMeaning:  # noqa: C901, PLR0911, PLR0912 - a list of c
         return KeyMeaning(FieldKind.ERROR_CODE, unit="exit code")
     if last in {"pct", "percent", "percentage", "百分比"}:
         return KeyMeaning(FieldKind.PERCENTAGE)
-    if last in {"c", "f", "celsius", "fahrenheit"} and every & {"temp", "temperature", "setpoint", "min", "max", "target"}:
+    if last in {"c", "f", "celsius", "fahrenheit"} and every & _TEMPERED:
         return KeyMeaning(FieldKind.TEMPERATURE, unit="F" if last[0] == "f" else "C")
     for kind, names in _IDENTIFIERS:
         if (
@@ -294,6 +315,8 @@ def _read(key: str) -> KeyMeaning:  # noqa: C901, PLR0911, PLR0912 - a list of c
         return KeyMeaning(FieldKind.DURATION, span=_SPANS[last])
     if "days" in every or "hours" in every:
         return KeyMeaning(FieldKind.DURATION, span="P{}D" if "days" in every else "PT{}H")
+    if last == "in" and every & _LENGTHS:
+        return KeyMeaning(FieldKind.QUANTITY, unit="in")
     two = "".join(words[-2:])
     if len(words) > 1 and (last in _UNITS or two in _UNITS):
         return KeyMeaning(FieldKind.QUANTITY, unit=_UNITS.get(two) or _UNITS[last])

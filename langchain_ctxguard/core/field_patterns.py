@@ -7,8 +7,8 @@ which family it is. What a candidate means is not decided here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Generator, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from langchain_ctxguard.core.field_words import (
@@ -74,6 +74,8 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
     ),
     ("email", "0A", r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"),
     ("windows", "-", r"\\\\[A-Za-z0-9._-]+(?:\\[A-Za-z0-9._$-]+)+"),
+    ("windows", "-", rf"%[A-Za-z][A-Za-z0-9_()]{{0,40}}%(?:\\{_WINDOWS}+)+"),
+    ("path", "-", rf"\$\{{?[A-Za-z_][A-Za-z0-9_]{{0,40}}\}}?(?:/{_COMPONENT})+/?"),
     ("windows", "A", rf"[A-Za-z]:\\(?:{_WINDOWS}+(?: {_WINDOWS}+){{0,3}}\\)*[^\s\\/:*?\"<>|“”，。；、：！？（）,;)]*"),
     ("path", "-", rf"(?:~|\.{{1,2}})?/{_COMPONENT}(?:/{_COMPONENT})*/?{_PLACE}?"),
     ("path", "0A-", rf"[A-Za-z0-9_.-]*[A-Za-z_.][A-Za-z0-9_.-]*/{_COMPONENT}(?:/{_COMPONENT})*/?{_PLACE}?"),
@@ -140,12 +142,13 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
     ),
     ("iban", "A", r"[A-Z]{2}[0-9]{2} ?(?:[A-Z0-9]{4} ?){2,7}[A-Z0-9]{1,4}\b"),
     ("phone", "-", r"\+[0-9]{1,3}(?:[ -]?\(?[0-9]{1,5}\)?){1,6}\b|\([0-9]{2,5}\) ?[0-9]{3,4}(?:[ -]?[0-9]{2,4}){1,2}\b"),
-    ("groups", "0", r"[0-9]{4}(?: [0-9]{4}){2,4}(?: [0-9]{1,4})?\b"),
+    ("groups", "0", r"[0-9]{4}(?: [0-9]{4}){2,4}(?: [0-9]{1,4})?\b|[0-9]{4} [0-9]{4} [0-9]{2,3}\b"),
     (
         "phone",
         "0",
         (
-            r"0[0-9]{2,4}[ -][0-9]{2,8}(?:[ -][0-9]{2,4}){0,3}\b|[0-9]{3}[-. ][0-9]{3}[-. ][0-9]{4}\b|1[3-9][0-9][ -][0-9]{4}[ -][0-9]{4}\b|1[- "
+            r"0[1-9](?:[ .][0-9]{2}){4}\b|0[0-9]{2,4}[ -][0-9]{2,8}(?:[ -][0-9]{2,4}){0,3}\b|[0-9]{3}[-. ][0-9]{3}[-. ][0-9]{4}\b"
+            r"|1[3-9][0-9][ -][0-9]{4}[ -][0-9]{4}\b|1[- "
             r"][2-9][0-9]{2}[- ][0-9]{3}[- ][0-9]{4}\b"
             r"|[48]00[- ][0-9]{3,4}[- ][0-9]{3,4}\b"
         ),
@@ -168,6 +171,7 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
             rf"|{NUM}块[0-9]|{NUM} ?[€£]|{NUM}[毛角]钱?|{NUM} (?:(?:US|Canadian|Australian|Hong Kong|Singapore|New Zealand) dollars?|Swiss francs?)\b"
         ),
     ),
+    ("money", "A", rf"{WORD_NUMBER}(?: (?:hundred|thousand|million))?(?: (?:dollars|euros|pounds|yuan|yen|francs)|(?: US) dollars)\b"),
     ("money", "汉", rf"(?:人民币)?{CN}{{1,16}}{_MONEY_WORD}{CN}?|人民币 ?(?:{NUM}|{CN}{{1,16}})(?:[百千]?[万亿])?(?:元整?)?"),
     ("span", "0", rf"{_RANGE}{NUM}[- ]?{_DURATION_EN}(?:(?:,| and)? ?{NUM} ?{_DURATION_EN})*"),
     (
@@ -175,18 +179,20 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
         "A",
         rf"[Hh]alf an? (?:hour|year)\b|[Aa]n hour and a half\b|{WORD_NUMBER}(?: and a half)?[- ]{_DURATION_EN}(?: and a half)?",
     ),
+    ("span", "0汉", rf"(?:{NUM}|{CN}{{1,3}})分钟?零?(?:{NUM}|{CN}{{1,3}})秒"),
     ("span", "0", rf"{_RANGE}{NUM} ?{_DURATION_ZH}半?(?:零?(?:{NUM}|{CN}{{1,3}}) ?(?:个月|小时|分钟?|秒))*"),
     ("span", "汉", rf"{CN}{{1,6}} ?{_DURATION_ZH}半?(?:零?(?:{NUM}|{CN}{{1,3}}) ?(?:个月|小时|分钟?|秒))*|半(?:个)?(?:小时|钟头|年|个月|个小时|月)"),
     (
         "measure",
         "0-",
         (
-            rf"{_RANGE}{_SIGN}{NUM} ?{UNIT}|{_RANGE}{NUM}万? ?(?:{ZH_MEASURE}|{ZH_CLASSIFIER})|{NUM}万 ?{UNIT}|{NUM} [a-z]{{3,20}}\b(?: "
+            rf"{_RANGE}{_SIGN}{NUM} ?{UNIT}|{_RANGE}{NUM}万? ?(?:{ZH_MEASURE}|{ZH_CLASSIFIER})|{NUM}万 ?{UNIT}|{NUM} [A-Z]{{2,4}}s\b"
+            rf"|{NUM} [a-z]{{3,20}}\b(?: "
             rf"[a-z]{{3,20}}\b)?"
         ),
     ),
     ("measure", "汉", rf"{CN}{{1,6}}{ZH_MEASURE}|{FROM_TWO}{ZH_CLASSIFIER}|半(?:公斤|斤|吨|升|箱|桶|瓶)"),
-    ("wan", "0", rf"{NUM}万[0-9]\b|{NUM}(?:[万亿千]|[kKwW]\b)"),
+    ("wan", "0", rf"{NUM}万[0-9]\b|{NUM}(?: ?[万亿]|[千]|[kKwW]\b)"),
     ("wan", "汉", rf"{CN}{{2,8}}"),
     (
         "version",
@@ -203,7 +209,7 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
         "A-",
         (
             r"#?[A-Za-z]{1,30}(?:[-_./:#+]+[A-Za-z]{1,30}){0,6}[-_./:#+]?[0-9][A-Za-z0-9_]*(?:[-./:_#+~]+[A-Za-z0-9_]+)*|[#!][0-9][0-9A-Za-z-]*"
-            r"|[A-Z]{2} [0-9]{3,4}\b"
+            r"|[A-Z]{1,3}-[A-Z]{1,2} [0-9]{1,4}\b|[A-Z]{2} [0-9]{2,4}\b"
         ),
     ),
     (
@@ -233,39 +239,85 @@ class Candidate(NamedTuple):
     stop: int
 
 
-@cache
-def _words(pattern: str) -> Any:
-    """Compile words that a text is searched for once, before the clauses around them are looked at."""
+Search = Callable[[bytes, int, int], Sequence[tuple[int, int]]]
+"""Bounds, as the one item of a list, of the first match between two places, in bytes; negative where there is none."""
+
+
+def _compiled(pattern: str) -> Search:
+    """Compile a pattern over bytes: offsets of bytes cost nothing to convert where the text is ASCII."""
     import re2  # type: ignore[import-untyped]  # it ships no types
 
     options = re2.Options()
     options.log_errors = False
-    return re2.compile(pattern, options)
+    options.max_mem = 256 << 20  # the automaton is built as far as texts ask for it; with less it is thrown away and built again
+    compiled = re2.compile(pattern.encode(), options)
+    try:
+        # Past the wrapper, which makes two generators and a match object of every span: half the time of a text full of values.
+        match, anchor = compiled._regexp.Match, re2._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001
+        match(anchor, b"", 0, 0)
+    except (AttributeError, TypeError):
+        return lambda data, at, stop: [found.span() if (found := compiled.search(data, at, stop)) else (-1, -1)]
+    return partial(match, anchor)
+
+
+@cache
+def _words(pattern: str) -> Search:
+    """Compile words that a text is searched for once, before the clauses around them are looked at."""
+    return _compiled(pattern)
 
 
 def choice_words(text: str) -> list[int]:
     """Return where the words stand that choices are made with, in a folded text."""
-    return [found.start() for found in _words(CHOICE_WORDS).finditer(text)]
+    return _places(_words(CHOICE_WORDS), text)
 
 
 def ending_words(text: str) -> list[int]:
     """Return where the words stand that call something off, in a folded text."""
-    return [found.start() for found in _words(ENDING_WORDS).finditer(text)]
+    return _places(_words(ENDING_WORDS), text)
+
+
+LIMITS = (
+    r"\b(?i:limit|at most|at least|no more than|up to|max(?:imum)?|min(?:imum)?|cap|order|ship|need|needs|buy|require|deliver|reduce|within|below"
+    r"|above|over|under|dose|every|each|send|book)\b"
+    "|不超过|不低于|不高于|上限|以内|以下|以上|最多|至少|限|订|下单|要|买|印|做|每次|一天|一次|备|发|清单|送"
+)
+"""Words beside a quantity that say it was ordered, dosed or limited."""
+
+
+def is_limited(words: str) -> bool:
+    """Say whether the words around a quantity, widths folded, say that it is no mere reading."""
+    return stands_in(LIMITS, words)
+
+
+def stands_in(pattern: str, text: str) -> bool:
+    """Say whether a text without lone surrogates holds what an RE2 pattern says: one pass, however many words the pattern lists."""
+    data = text.encode()
+    return _words(pattern)(data, 0, len(data))[0][0] >= 0
+
+
+def _places(search: Search, text: str) -> list[int]:
+    data = text.encode()
+    is_plain = len(data) == len(text)
+    places, seen, behind = [], 0, 0
+    end = len(data)
+    at, stop = search(data, 0, end)[0]
+    while at >= 0:
+        if not is_plain:
+            behind += len(data[seen:at].decode())
+            seen = at
+        places.append(at if is_plain else behind)
+        at, stop = search(data, stop, end)[0]
+    return places
 
 
 @cache
-def _scanner() -> Any:
-    """Compile the families into one pattern over bytes: offsets of bytes cost nothing to convert where the text is ASCII."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = 256 << 20  # the automaton is built as far as texts ask for it; with less it is thrown away and built again
-    return re2.compile("|".join(f"(?:{pattern})" for _, _, pattern in FAMILIES).encode(), options)
+def _scanner() -> Search:
+    """Compile the families into one pattern."""
+    return _compiled("|".join(f"(?:{pattern})" for _, _, pattern in FAMILIES))
 
 
 _ENDS = {
-    "0": ("email", "path", "term", "date", "groups", "phone", "time", "heat", "money", "wan", "token", "colons"),
+    "0": ("email", "path", "term", "date", "groups", "phone", "time", "heat", "money", "measure", "wan", "token", "colons"),
     "A": ("email", "path", "code", "term", "date", "time", "share", "heat", "money", "span", "measure", "wan", "colons", "token"),
     "-": ("email", "path", "code", "term", "date", "time", "share", "heat", "money", "span", "measure", "wan", "colons", "token"),
 }
@@ -315,11 +367,26 @@ _SIMPLE = re.compile(
 )
 """The commonest numbers with a unit, which need no long list of alternatives."""
 
+_PLAIN = (
+    ("token", rf"(?!NET|{CURRENCY})[A-Z]{{2,8}}-[0-9]+|[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}"),
+    ("money", r"[$€£¥][0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?"),
+    ("date", "[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    ("email", r"[A-Za-z0-9][A-Za-z0-9._+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"),
+    ("version", r"v[0-9]+(?:\.[0-9]+)+"),
+    ("path", r"[a-z][a-z0-9_]*(?:/[a-z0-9_]+)+\.[a-z]+:[0-9]+"),
+)
+"""The commonest candidates, each so plain that no other family fits it."""
+
+_PLAIN_FAMILY = re.compile("|".join(f"({pattern})" for _, pattern in _PLAIN), re.ASCII).fullmatch
+_PLAIN_NAMES = ("", *(family for family, _ in _PLAIN))
+
 _HAN = re.compile(f"[{CJK}]")
 
 
 def _family(text: str, start: int, stop: int) -> str:
     """Return which family the candidate between `start` and `stop` belongs to."""
+    if plain := _PLAIN_FAMILY(text, start, stop):
+        return _PLAIN_NAMES[plain.lastindex or 0]
     first = text[start]
     if "0" <= first <= "9":
         last = text[stop - 1]
@@ -340,39 +407,28 @@ _LONGEST = 2_000
 """A span longer than this is no value anybody could keep."""
 
 
-class Candidates(Iterator[Candidate]):
-    """The candidates of a text from left to right; `resume` goes on from a place of the caller's choosing."""
-
-    def __init__(self, text: str) -> None:
-        """Prepare a scan of `text`, which is folded: it holds no lone surrogate."""
-        self._text = text
-        self._data = text.encode()
-        self._plain = len(self._data) == len(text)
-        self._bytes = self._chars = 0
-        self._found = _scanner().finditer(self._data)
-
-    def __next__(self) -> Candidate:
-        """Return the next candidate."""
-        while True:
-            first, last = next(self._found).span()
-            if self._plain:
-                start, stop = first, last
-            else:
-                data = self._data
-                start = self._chars + len(data[self._bytes : first].decode())
-                self._bytes, self._chars = first, start
-                stop = start + len(data[first:last].decode())
-            if stop - start > _LONGEST:
-                continue
-            family = _family(self._text, start, stop)
-            if family:
-                return Candidate(family, start, stop)
-
-    def resume(self, at: int) -> None:
-        """Go on at the character `at`, which lies in or behind the last candidate."""
-        if self._plain:
-            offset = at
+def candidates(text: str) -> Generator[Candidate | None, int | None]:
+    """Yield the candidates of a folded text from left to right, then `None`; send a place in or behind the last one to go on there."""
+    data = text.encode()
+    end, search = len(data), _scanner()
+    is_plain = end == len(text)
+    at = known = behind = 0  # bytes; the candidate before begins at the byte `known`, the character `behind`
+    while True:
+        first, last = search(data, at, end)[0]
+        if first < 0:
+            break
+        at = last
+        if is_plain:
+            start, stop = first, last
         else:
-            offset = self._bytes + len(self._text[self._chars : at].encode())
-            self._bytes, self._chars = offset, at
-        self._found = _scanner().finditer(self._data, offset)
+            start = behind + len(data[known:first].decode())
+            known, behind = first, start
+            stop = start + len(data[first:last].decode())
+        if stop - start <= _LONGEST and (family := _family(text, start, stop)):
+            resumed = yield _new(Candidate, (family, start, stop))
+            if resumed is not None:
+                at = resumed if is_plain else known + len(text[behind:resumed].encode())
+    yield None
+
+
+_new = tuple.__new__  # as NamedTuple's own, without a call in Python

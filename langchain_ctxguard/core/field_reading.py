@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from langchain_ctxguard.core import field_addresses, field_amounts, field_when
 from langchain_ctxguard.core.field_addresses import token
-from langchain_ctxguard.core.field_patterns import NUM, Candidate, Candidates, choice_words
+from langchain_ctxguard.core.field_patterns import NUM, Candidate, candidates, choice_words
 from langchain_ctxguard.core.field_sentences import choices_in, names_in
 from langchain_ctxguard.core.field_state import Found, Reading, dotted_at, run_at
 from langchain_ctxguard.core.field_words import UNIT
@@ -39,6 +39,7 @@ _READERS: dict[str, Callable[[Reading, str, Candidate], Found | None]] = {
 """Family of a candidate -> what reads it."""
 
 _MEASURED = re.compile(rf"{NUM} ?{UNIT}", re.ASCII)
+_SPACES = frozenset(" \n\t")
 _QUOTED = re.compile("[“\"《「『‘']")
 
 
@@ -68,24 +69,31 @@ def prose(reading: Reading) -> list[Found]:
 
 def values(reading: Reading, offset: int, text: str) -> Iterator[Found]:
     """Yield the values of a text; statements are noted for later."""
-    candidates = Candidates(text)
-    for candidate in candidates:
+    scan = candidates(text)
+    resume: int | None = None
+    while (candidate := scan.send(resume)) is not None:
+        resume = None
         family, start, stop = candidate
         if family == "emphasis":
             reading.note(start, stop)
             continue
-        before = text[start - 1] if start else " "
-        if before.isascii() and (before.isalnum() or before == "_") and text[start].isascii() and (text[start].isalnum()):
-            candidates.resume(start + 1 + run_at(text, start + 1))
+        if (
+            start
+            and (before := text[start - 1]) not in _SPACES
+            and before.isascii()
+            and (before.isalnum() or before == "_")
+            and (text[start].isascii() and text[start].isalnum())
+        ):
+            resume = start + 1 + run_at(text, start + 1)
             continue
         read = _READERS[family](reading, text, candidate)
         if read is None:
             read = _fallback(reading, text, candidate)
         if read is None:
-            candidates.resume(min(stop, max(start + 1, start + run_at(text, start))))
+            resume = min(stop, max(start + 1, start + run_at(text, start)))
             continue
         if read.stop != stop:
-            candidates.resume(max(read.stop, start + 1))
+            resume = max(read.stop, start + 1)
         yield read if not offset else read._replace(start=read.start + offset, stop=read.stop + offset)
 
 

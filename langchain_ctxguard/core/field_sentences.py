@@ -14,7 +14,9 @@ _NO_STRESS = re.compile(
     r"(?:n['’]t|not|never|no longer|less|un|cannot|can['’]?t|hardly|do you|did you|I|we|they|to|who|which)\s*(?:that |really |very |so |all that )?$",
     re.IGNORECASE,
 )
-_STRESS_AFTER_I = re.compile(r"\b(?:I|we|they|you|he|she)(?:['’]ll| will| do| did)? (?:also |still |now |just )?$", re.IGNORECASE)
+_STRESS_AFTER_I = re.compile(
+    r"\b(?:I|we|they|you|he|she)(?:['’]ll| will| do| did| may| might| can| could| would)? (?:also |still |now |just )?$", re.IGNORECASE
+)
 _ZH_NO_STRESS_BEFORE = re.compile(r"(?:不|没|没有|不太|不是很|并不|记不|不必|其|无关|未)$")
 _ZH_WORD_AFTER = {
     "注意": "到力",
@@ -23,7 +25,7 @@ _ZH_WORD_AFTER = {
     "重点": "客项高中学班",
     "要点": "赞餐菜名",
     "千万": "元块美人级条富",
-    "记住": "密了吗",
+    "记住": "了吗",
 }
 _ZH_NUMERAL_BEFORE = re.compile("[0-9一二两三四五六七八九十百几数]$")
 
@@ -32,7 +34,8 @@ _TITLE = re.compile(
     r"|la|van|von|with|by|at))*"
 )
 _CALLED = re.compile((
-    r"(?:called|named|titled|title:?|name(?: is|:)?|rename|project|codename|code name|dubbed|known as|branch|分支|叫|叫做|名为|名叫|取名|改名|代号"
+    r"(?:called|named|titled|title:?|name(?: is|:)?|(?:name|title|codename|code name) (?:of|for) (?:\w+ ){1,3}is|rename|project|codename"
+    r"|code name|dubbed|known as|branch|分支|叫|叫做|名为|名叫|取名|改名|代号"
     r"|名称|名字|命名|项目|系统"
     r"|计划|活动|签名|品牌|题为|题目|标题|书名|店名|群名|昵称改成|用|的是|负责|改成|改为|对外|内部|商标|栏目|作品|剧名|片名|曲目|艺名"
     r"|笔名)[是为:： ]{0,2}(?:一律说|一律叫|说|做)?[ ]?$"
@@ -60,11 +63,17 @@ _QUOTES = re.compile(
 
 _LEAD = (
     r"(?:(?:那|就|我们?|咱们?|所以|然后|最后|最终|结论|老板|客户|大家|已经|都|还是|ok|好|行|嗯|then|so|yes|ok|okay|fine|and|but|now|well|please"
-    r"|also|[Tt]hanks)[ ,:]?)*"
+    r"|also|[Tt]hanks|[Tt]ell (?:them|him|her|(?:the|our|my) \w+)(?: that)?)[ ,:]?)*"
 )
 _THING = r"(?P<thing>[^\n]{1,60}?)"
 _TAIL = r"(?:吧|了|啦|好了|就好|就行|方案|那个方案|这个方案|as well|then|now|next|please|instead|after all|for now)?"
-_TOPIC = r"(?:[^\s，,]{1,10}?|[A-Za-z][\w ]{0,20}? ?)?"
+_TOPIC = r"(?:[^\s，,]{1,10}? ?|[A-Za-z][\w ]{0,20}? ?)?"
+
+_WHEN_ZH = (
+    r"(?P<thing>(?:今|明|后天|大后天|本周|这周|下周|周[一二三四五六日天末]|星期|礼拜|凌晨|早上|上午|中午|下午|傍晚|晚上|[0-9一二三四五六七八九十]{1,3}(?:点|号|月))"
+    r"[^\n]{0,30}?)"
+)
+_CONDITION = re.compile("(?:如果|要是|假如|一旦|万一|否则|失败|超时|不行|不够|没有|没|的话|超过|不足)[^，,]{0,8}就")
 
 _REJECTED = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -95,6 +104,7 @@ _REJECTED = tuple(
         ),
         rf"{_LEAD}(?:instead of|rather than|leave out|no to|not going with|never mind|without) {_THING}",
         rf"{_LEAD}{_THING} (?:didn['’]t make it|lost|is off|loses)",
+        rf"{_LEAD}{_THING}(?:就|都|也)?不再(?:合作|使用|用|考虑|采用|续约|要|做|选)(?:了)?",
         rf"{_LEAD}(?:别用|别选|别买|别订|没选|拒绝|不选择){_THING}(?:了|吧)?",
         (
             rf"{_LEAD}{_THING}(?:这个|那个)?(?:方案|选项)?(?:就|都|也|先)?(?:算了|免了|落选|否了|拒了|毙了|退掉|划掉|别用了|不采用了?|搁置|停用"
@@ -127,7 +137,9 @@ _NAMED_THING = re.compile(r"(?:the|option|plan|variant|version|draft|方案)(?P<
 _CONFIRMED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"{_LEAD}{_TOPIC}(?:就|还是)(?:用|选|订|签|吃|定|按|买|走|去|住|要|上|做|请|找|租|喝|坐|穿|采用|选择){_THING}{_TAIL}",
+        rf"{_LEAD}{_TOPIC}(?:就|还是)(?:用|选|订|签|吃|定|按|买|走|去|住|要|上|做|请|找|租|喝|坐|穿|报(?![警告名错])|约|采用|选择){_THING}{_TAIL}",
+        rf"{_LEAD}就{_WHEN_ZH}{_TAIL}",
+        rf"{_LEAD}{_THING} (?:is|are) what we(?:['’]ll| will)? (?:do|use|take|want|keep|go with)(?: from now on| now)?",
         (
             rf"{_LEAD}{_TOPIC}?(?:决定|敲定|选定|选中|选择|选了|采用|采纳|改用|改做|改走|改选|确定用|确定选|拍板|最终选)(?:用|选|住|做|了"
             rf"|走)?{_THING}{_TAIL}"
@@ -164,7 +176,10 @@ _CONFIRMED = tuple(
         rf"{_LEAD}(?:同意|确认)(?:用|选|采用|走|上|做){_THING}{_TAIL}",
         rf"{_LEAD}(?:以){_THING}为准",
         rf"{_LEAD}(?:we|I)(?:['’]ll| will) (?:take|use)(?! (?:a look|care|it from|note|my time|the time)) {_THING}{_TAIL}",
-        rf"{_LEAD}let['’]s (?:use|take|do|book|keep|stick with|stay with|try|adopt) {_THING}{_TAIL}",
+        (
+            rf"{_LEAD}let['’]s (?:use|take|do|book|keep(?! (?:it|this|that|in|an|up|things|calm|going|moving|track)\b)|stick with|stay with"
+            rf"|try|adopt) {_THING}{_TAIL}"
+        ),
     )
 )
 _WEAKLY_CONFIRMED = tuple(
@@ -188,12 +203,13 @@ _WEAKLY_CONFIRMED = tuple(
     )
 )
 _NO_CHOICE = re.compile(
-    r"(?:不用|不要)(?:紧|熬|抽|吵|哭|怕|停|断|来|关|拿|浪费|影响|修改|删除|添加|泄露|转发|重复|轻易|透露|管|担心|急|着急|跟|谢|客气|再|每|太|把|让"
+    r"(?:不用|不要)(?:紧|逐|一一|熬|抽|吵|哭|怕|停|断|来|关|拿|浪费|影响|修改|删除|添加|泄露|转发|重复|轻易|透露|管|担心|急|着急|跟|谢|客气|再|每|太|把|让"
     r"|给|写|提|动|改|删|发|在|向|对|忘|超|漏|碰|乱|随便|擅自|直接|钱|说|问|带|放"
     r"|看|等)|^不[用要]了$|不着急|不好意思|不知道|不确定|不清楚|不一定|不客气|不愿意|不需要|不能|不会|不是|不变|不够|不同|不错"
-    r"|不行|不对|不起|不到|不过|不少|不大|不算|不在|不可|不得|不管|不如|不仅|不但|不超|不低|不高|不影响|不含|不开放|不公布|不着|不好|不想|不懂"
+    r"|不行(?!$)|行不行|不对|不起|不到|不过|不少|不大|不算|不在|不可|不得|不管|不如|不仅|不但|不超|不低|不高|不影响|不含|不开放|不公布|不着|不好|不想|不懂"
     r"|不明|不然|不止|不急|不谈|不方便|不支持"
-    r"|怎么|什么|为什么|吗$|呢$|是否|要不要|决定了吗|决定不了|选择题|选择器|定时|定期|定位|定金|确定吗|(?:订单|order)s? |\b(?:which|who|what"
+    r"|怎么|什么|为什么|吗$|呢$|是否|要不要|决定了吗|决定不了|选择题|选择器|定时|定期|定位|定金|确定吗|(?:订单|order)s? |\b(?:which|who"
+    r"|what(?! we (?:do|use|take|want)\b)"
     r"|should|could|can|would you|do you|is there|if)\b",
     re.IGNORECASE,
 )
@@ -226,7 +242,11 @@ def stress_at(text: str, start: int, stop: int) -> tuple[int, int] | None:  # no
         ):
             return None
     else:
-        if _ZH_NO_STRESS_BEFORE.search(before) or (text[stop : stop + 1] and text[stop] in _ZH_WORD_AFTER.get(word, "")):
+        if (
+            _ZH_NO_STRESS_BEFORE.search(before)
+            or text[start : stop + 2] == "记住密码"
+            or (text[stop : stop + 1] and text[stop] in _ZH_WORD_AFTER.get(word, ""))
+        ):
             return None
         if word == "千万" and _ZH_NUMERAL_BEFORE.search(before):
             return None
@@ -289,7 +309,7 @@ def _thing(patterns: tuple[re.Pattern[str], ...], clause: str) -> str:
         match = pattern.fullmatch(clause)
         if match is None:
             continue
-        if _NO_CHOICE.search(clause):
+        if _NO_CHOICE.search(clause) or ("就" in clause and _CONDITION.search(clause)):
             return ""
         thing = match.groupdict().get("thing") or clause
         thing = thing.strip(" “”\"'")
@@ -304,7 +324,7 @@ def names_in(text: str) -> Iterator[tuple[int, int, float]]:  # noqa: C901 - a l
         group = quote.lastindex or 1
         start, stop = quote.span(group)
         inner = quote[group]
-        before = text[max(0, quote.start() - 16) : quote.start()]
+        before = text[max(0, quote.start() - 32) : quote.start()]
         if inner.strip() != inner or not inner:
             continue
         if group == 3:  # noqa: PLR2004 - 《》 hold titles

@@ -13,14 +13,17 @@ from langchain_ctxguard.domain.control import FieldKind
 _DAY_GOES_ON = re.compile(r"之?前|之?后|以[前后]|[晚早交发付截结提出还回]|上午|下午|晚上|开[会业工庭标]|到[货期账]|[，,。；;]|\s*$")
 
 
+_RANGE_END = re.compile(r" ?(?:to|-|–|until|till|and|至|到) ?[0-9]{1,2}(?::[0-9]{2})? ?[AaPp]\.?[Mm]").match
+_CLOCK_TAIL = re.compile(r",? (?:at )?[0-9:]+ ?[AaPp]\.?[Mm]\.?$")
+
+
 def date(reading: Reading, text: str, candidate: Candidate) -> Found | None:  # noqa: PLR0911 - a list of cases
     """Return a day, or a moment of a day."""
     _, start, stop = candidate
     span = text[start:stop]
     after = text[stop : stop + 2]
     # "11 am to 4 pm": the time begins a span of hours and belongs to no single moment.
-    range_end = re.match(r" ?(?:to|-|–|until|till|and|至|到) ?[0-9]{1,2}(?::[0-9]{2})? ?[AaPp]\.?[Mm]", text[stop : stop + 14])
-    if range_end and (cut := re.search(r",? (?:at )?[0-9:]+ ?[AaPp]\.?[Mm]\.?$", span)):
+    if _RANGE_END(text, stop, stop + 14) and (cut := _CLOCK_TAIL.search(span)):
         stop = start + cut.start()
         span = text[start:stop]
     if span[0] == "周" and (

@@ -40,7 +40,9 @@ PRODUCTS = (
 )
 
 UNIT = (
-    "(?:km²|cm²|m²|m³|kg/m²|kg/m³|g/m²|m³/h|Ω|kΩ|(?:kg|mg|μg|ug|mcg|g|tonnes?|tons?|lbs?|oz|km/h|km2|km|kms|cm2|cm|mm|nm|m2|m3|m/s|miles?|mi|feet"
+    "(?:km²|cm²|m²|m³|kg/m²|kg/m³|g/m²|m³/h|Ω|kΩ|[㎡㎥㎏㎎㎜㎝㎞㎖㏄]"
+    "|(?:kg|mg|μg|ug|ng|g|t|mmol|μmol|umol|mol|kWh|kJ|IU|U|ml|mL|L|l|m3)/(?:m2|m3|dL|dl|mL|ml|L|l|kg|g|day|week|hour|h|min|km|ha)\\b"
+    "|(?:kg|mg|μg|ug|mcg|g|tonnes?|tons?|lbs?|oz|km/h|km2|km|kms|cm2|cm|mm|nm|m2|m3|m/s|miles?|mi|feet"
     "|foot|ft|inch(?:es)?|yards?|sqm|sq ?ft"
     "|ha|hectares?|acres?|kWh|MWh|GWh|Wh|kW|MW|GW|kVA|kV|mV|mAh|Ah|mA|kHz|MHz|GHz|Hz|rpm|bar|psi|kPa|hPa|MPa|Pa|mmHg|mmol/L|μmol/L|umol/L|mg/L"
     "|mg/dL|mg/kg|g/L|ppm|ppb"
@@ -246,15 +248,15 @@ EMPHASIS_WORDS = (
     "|别搞错|不要搞错|别忘|不要忘)"
 )
 CHOICE_WORDS = (
-    "(?:不[要用找搞接选做上走买住租坐吃喝去订签加装换采投留请考扩改开办引推]|别[用选买订]|没选|算了|免了|落选|搁置|停用|拒绝|不行|不合适|放弃"
+    "(?:不[要用找搞接选做上走买住租坐吃喝去订签加装换采投留请考扩改开办引推]|别[用选买订]|没选|算了|免了|落选|搁置|停用|拒绝|不行|不合适|不再|放弃"
     "|作废|砍掉|淘汰|否掉|否了|否决|毙了|退掉|去掉|弃用|舍弃|出局|排除|暂不|先不|就不|也不|都不|定了|定的是|决定|选择|选定|选了|选中|首选|敲定"
     "|确定|确认|同意|拍板|采用|采纳"
     "|改用|改做|改走|保持|保留|吧|先|还是用|还是选|优先|中标|胜出|为准|统一|一律|全部|主推|就行|就[^是可能会这那不]|[选定用订签走上改换租买]"
     "|[Pp][Aa][Ss][Ss]"
     "|(?i:go(?:ing|ne)? (?:with|for|ahead)|went (?:with|for)|cho(?:o?se|sen|osing) |pick(?:ed|ing)? |select(?:ed)? |decided|settled?\\b|landed on"
     "|opt(?:ed)? for|let['’]s|lets go"
-    "|off the table|no longer an option|out of the question|ruled? out|not the |not taking|not going|\\bno |skip|drop(?:ped|ping)? |forget |reject"
-    "|scrap|ditch|instead|rather than"
+    "|off the table|no longer an option|out of the question|ruled? out|not the |not taking|not going|\\bno |skip|drop(?:ped|ping)?\\b|forget |reject"
+    "|scrap|ditch|what we|instead|rather than"
     "|['’]ll (?:take|do|use|have)|will (?:take|use)|(?:is|are) (?:out|dead|off)\\b|approved|prefer|discard|cancell?ed|\\buse |\\busing |\\btake "
     "|it is[.!,;]|\\bwins?\\b|winner|(?:stick|stay|run)(?:n?ing)? with|is the one|gets the|stays\\b|green light|go-ahead"
     "|leave out|cross out|confirmed:|\\byes to|\\bno to|make it|agreed|final answer|decision|verdict|keeping |don['’]t want|want the))"

@@ -15,11 +15,21 @@ from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.field_patterns import ending_words
 from langchain_ctxguard.core.field_text import folded, sentence_at
 from langchain_ctxguard.core.identity import message_keys
-from langchain_ctxguard.core.labels import Change, change_at, is_same_label, parts_of, words_for
+from langchain_ctxguard.core.labels import (
+    Change,
+    attribute_at,
+    attribute_parts,
+    change_at,
+    is_same_attribute,
+    is_same_label,
+    may_change,
+    parts_of,
+    words_for,
+)
 from langchain_ctxguard.core.normalize import group_of, is_same_field_value, key_of
 from langchain_ctxguard.core.roles import speaker_of, text_of
 from langchain_ctxguard.core.user_patterns import PatternSet
-from langchain_ctxguard.domain.control import CRITICAL_CAP, IDENTIFIERS, STATEMENTS, ControlField, FieldEvent, FieldKind
+from langchain_ctxguard.domain.control import CRITICAL_CAP, IDENTIFIERS, KEY, STATEMENTS, ControlField, FieldEvent, FieldKind, new_field
 from langchain_ctxguard.domain.summary import Origin
 from langchain_ctxguard.domain.value import digest_of
 
@@ -38,6 +48,10 @@ _KIND_WORDS: tuple[tuple[FieldKind, str], ...] = (
     (FieldKind.TICKET_ID, "ticket|incident|case|issue|工单|缺陷单"),
 )
 _THINGS = frozenset({FieldKind.ORDER_ID, FieldKind.INVOICE_ID, FieldKind.TICKET_ID, FieldKind.ID})
+_ATTRIBUTED = frozenset({FieldKind.ID, FieldKind.COMMIT, FieldKind.TICKET_ID, FieldKind.PATH})
+"""Kinds that may name the one value of something: the code, the branch, the codename."""
+
+_SAME = Change()
 _LONGEST_HISTORY = 50
 _REMEMBERED = 64
 """How many fields of one word are looked through for the one a value replaces."""
@@ -184,7 +198,8 @@ class _Book:
         self._said = said
         self._by_key: dict[str, list[int]] = {}
         self._by_group: dict[str, list[int]] = {}
-        self._by_head: dict[tuple[str, str], list[int]] = {}
+        self._by_head: dict[tuple[str, str], list[tuple[int, frozenset[str]]]] = {}
+        self._by_attribute: dict[str, list[int]] = {}
         self._by_id: dict[str, int] = {}
         self._by_words: dict[tuple[bool, str], list[int]] = {}
         self._named: dict[str | None, set[str]] = {}
@@ -197,7 +212,10 @@ class _Book:
         self._by_group.setdefault(group, []).append(index)
         self._by_id[field.field_id] = index
         if field.label:
-            self._by_head.setdefault((group, parts_of(field.label)[0]), []).append(index)
+            head, more = parts_of(field.label)
+            self._by_head.setdefault((group, head), []).append((index, more))
+            if field.kind in _ATTRIBUTED and field.origin != "tool":
+                self._by_attribute.setdefault(attribute_parts(field.label)[0], []).append(index)
         if field.kind in STATEMENTS:
             self._by_words.setdefault((field.kind is FieldKind.EMPHASIS, _polarity(field)[0]), []).append(index)
         if field.kind in _THINGS:
@@ -212,7 +230,9 @@ class _Book:
         fresh: set[int] = set()
         # Only a person, or the application, changes what was said; a tool's newer result is known by what it is about.
         speaks = bool(text) and batch[0].origin in {"user", "system", "registry"}
-        changes = [change_at(text, field.start, field.stop) if speaks else Change() for field in batch]
+        if speaks:
+            batch = [_attributed(field, text) for field in batch]
+        changes = [change_at(text, field.start, field.stop) for field in batch] if speaks and may_change(text) else [_SAME] * len(batch)
         # "from A to B", "not A but B": what is named as old changes nothing, but says which field the new value is for.
         old: ControlField | None = None
         for place, (field, change) in enumerate(zip(batch, changes, strict=True)):
@@ -220,9 +240,15 @@ class _Book:
                 old = field
                 self._note_old(field, batch[_successor(batch, place) or place], fresh)
                 continue
+            if change.is_old and self._was_replaced(field, fresh):
+                continue  # "use B instead of A": B has taken its place already
             is_change = change.is_change or (old is not None and group_of(old.kind) == group_of(field.kind))
             self._take(field, fresh, is_change=is_change, replaces=old)
             old = None
+
+    def _was_replaced(self, field: ControlField, fresh: set[int]) -> bool:
+        """Say whether a value of this very message took the place of this one."""
+        return any(event.raw == field.raw for index in fresh for event in self.fields[index].history[-1:])
 
     def _note_old(self, field: ControlField, new: ControlField, fresh: set[int]) -> None:
         """Make sure the value named as old has a field, so that the new one has something to replace."""
@@ -259,7 +285,7 @@ class _Book:
             return
         self._supersede(target, field, "corrected" if replaces is not None else "superseded", fresh)
 
-    def _replaced(self, field: ControlField, fresh: set[int], *, is_change: bool, replaces: ControlField | None) -> int | None:  # noqa: PLR0911 - a list of cases
+    def _replaced(self, field: ControlField, fresh: set[int], *, is_change: bool, replaces: ControlField | None) -> int | None:  # noqa: C901, PLR0911 - a list of cases
         """Return the index of the field whose value `field` replaces."""
         if field.kind in STATEMENTS:
             return None
@@ -271,6 +297,8 @@ class _Book:
             # A tool's value of a thing it names: the newest result of the same path for the same thing holds.
             known = self._by_id.get(field.field_id)
             return known if known is not None and not self.fields[known].is_closed else None
+        if (attribute := self._of_attribute(field, fresh)) is not None:
+            return attribute
         if field.kind in IDENTIFIERS and not is_change:
             return None
         if field.label and field.origin != "tool" and field.kind not in IDENTIFIERS:
@@ -284,17 +312,27 @@ class _Book:
                 return named[-1] if len(qualifiers) <= 1 else None
         return self._unnamed(field, fresh) if is_change and field.origin in {"user", "system", "registry"} else None
 
+    def _of_attribute(self, field: ControlField, fresh: set[int]) -> int | None:
+        """Return the identifier of the same attribute: there is one code of the gate at a time. `None` where two might be meant."""
+        if not (field.label and field.kind in _ATTRIBUTED) or field.origin == "tool":
+            return None
+        alike = {
+            index
+            for index in self._by_attribute.get(attribute_parts(field.label)[0], ())[-_REMEMBERED:]
+            if index not in fresh and not self.fields[index].is_closed and is_same_attribute(self.fields[index].label, field.label)
+        }
+        return alike.pop() if len(alike) == 1 else None
+
     def _named_alike(self, field: ControlField, fresh: set[int], *, is_change: bool) -> list[int]:
         """Return the live fields of the same label, those apart that were said of other orders, invoices or accounts."""
-        mine = self._named.get(field.message_id, set())
-        return [
-            index
-            for index in dict.fromkeys(self._by_head.get((group_of(field.kind), parts_of(field.label)[0]), [])[-_REMEMBERED:])
-            if not (held := self.fields[index]).is_closed
-            and (is_change or index not in fresh)
-            and is_same_label(held.label, field.label)
-            and not (mine and (theirs := self._named.get(held.message_id)) and mine.isdisjoint(theirs))
-        ]
+        head, more = parts_of(field.label)
+        mine = self._named.get(field.message_id)
+        alike = {
+            index: None
+            for index, qualifiers in self._by_head.get((group_of(field.kind), head), [])[-_REMEMBERED:]
+            if (qualifiers <= more or qualifiers >= more) and (is_change or index not in fresh) and not self.fields[index].is_closed
+        }
+        return [index for index in alike if not (mine and (theirs := self._named.get(self.fields[index].message_id)) and mine.isdisjoint(theirs))]
 
     def _unnamed(self, field: ControlField, fresh: set[int]) -> int | None:
         """Return the field an announced change without a label is about: the last of its kind and unit; for a thing with a name, the only one."""
@@ -308,6 +346,7 @@ class _Book:
                 or held.kind != field.kind
                 or _unit(held) != _unit(field)
                 or (held.label and field.label)
+                or (field.label and not self._speaks_of(held, field.label))
             ):
                 continue
             found.append(index)
@@ -316,6 +355,14 @@ class _Book:
         if field.kind in IDENTIFIERS or field.label:
             return found[0] if len(found) == 1 else None
         return found[0] if found else None
+
+    def _speaks_of(self, held: ControlField, label: str) -> bool:
+        """Say whether the message that said a value has a word for the label in it; one that is not at hand may have."""
+        message = self._said.get(held.message_id or "")
+        if message is None:
+            return True
+        plain = message.text.lower()
+        return any(word in plain for word in (*words_for(label), *label.split()))
 
     def _opposite(self, field: ControlField) -> int | None:
         """Return the field that says the opposite: the same thing chosen and turned down, the same sentence with and without its negation."""
@@ -343,7 +390,10 @@ class _Book:
         if held.value is None and field.value is not None:
             update |= {"value": field.value}
         if update:
-            self.fields[index] = held.model_copy(update=update)
+            values = {**held.__dict__, **update}
+            if "value" in update:
+                values.pop(KEY, None)
+            self.fields[index] = new_field(values)
 
     def _supersede(self, index: int, field: ControlField, reason: Literal["superseded", "corrected"], fresh: set[int]) -> None:
         held = self.fields[index]
@@ -368,7 +418,7 @@ class _Book:
         name, number = base, 2
         while name in self._by_id:
             name, number = f"{base}~{number}", number + 1
-        self.fields.append(field.model_copy(update={"field_id": name}))
+        self.fields.append(new_field({**field.__dict__, "field_id": name}))
         index = len(self.fields) - 1
         self._index(index, self.fields[index])
         fresh.add(index)
@@ -420,6 +470,14 @@ def _scoped(batch: list[ControlField]) -> list[ControlField]:
         else field
         for field in batch
     ]
+
+
+def _attributed(field: ControlField, text: str) -> ControlField:
+    """Return an identifier with what it is the one value of, where the text says that: a code, a codename, a branch."""
+    if field.label or field.kind not in _ATTRIBUTED:
+        return field
+    label = attribute_at(text, field.start, field.stop)
+    return new_field({**field.__dict__, "label": label}) if label else field
 
 
 def _successor(batch: list[ControlField], place: int) -> int | None:

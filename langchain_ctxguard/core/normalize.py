@@ -52,7 +52,14 @@ _SPAN_PART = re.compile(
     r"([A-Za-zμ]+|毫秒|微秒|秒钟?|分钟?|个半小时|个半钟头|个半月|个?(?:小时|钟头|月|星期|礼拜)|天|周|年|载)(半| and a half)?"
 )
 _SECONDS = {"S": 1, "TM": 60, "H": 3_600, "D": 86_400, "W": 604_800}
-_UNIT_NAMES = {"m²": "m2", "m³": "m3", "cm²": "cm2", "km²": "km2"}
+_BRACKETS = str.maketrans("（）【】", "()[]")
+_UNIT_NAMES = {
+    **dict(zip("㎡㎥㎏㎎㎜㎝㎞㎖㏄", ("m2", "m3", "kg", "mg", "mm", "cm", "km", "ml", "cc"), strict=True)),
+    "m²": "m2",
+    "m³": "m3",
+    "cm²": "cm2",
+    "km²": "km2",
+}
 _ISO_SPAN = re.compile(r"P(?:([0-9.]+)Y)?(?:([0-9.]+)M)?(?:([0-9.]+)W)?(?:([0-9.]+)D)?(?:T(?:([0-9.]+)H)?(?:([0-9.]+)M)?(?:([0-9.]+)S)?)?")
 _TWINS = {
     "公斤": "kg", "千克": "kg", "克": "g", "毫克": "mg", "微克": "μg", "ug": "μg", "mcg": "μg", "吨": "t", "公吨": "t", "tonne": "t",
@@ -164,7 +171,8 @@ def _amount(raw: str) -> str | None:  # noqa: C901, PLR0911 - a list of cases
         return None if whole is None or part is None else f"{shown(whole + part / 10)} {currency}"
     start = _NUMBER.search(text)
     if not start:
-        return None
+        told = word_number(raw.lower().replace("-", " ").split())
+        return f"{shown(told[0])} {currency}" if told and currency else None
     number = number_of(text[start.start() :])
     if number is None:
         return None
@@ -297,6 +305,7 @@ _READERS: dict[FieldKind, Callable[[str], str | None]] = {
     FieldKind.VERSION: _version,
     FieldKind.ERROR_CODE: _error_code,
     FieldKind.PAYMENT_TERM: _payment_term,
+    FieldKind.ID: lambda raw: raw.translate(_BRACKETS),
     FieldKind.ORDER_ID: lambda raw: raw.lstrip("#"),
     FieldKind.INVOICE_ID: lambda raw: raw.lstrip("#"),
     FieldKind.TICKET_ID: lambda raw: raw.lstrip("#"),

@@ -145,14 +145,21 @@ _SET = set(ControlField.model_fields)
 _ABSENT = {name: info.get_default() for name, info in ControlField.model_fields.items() if not info.is_required()}
 
 
-def new_field(**values: Any) -> ControlField:
-    """Return a field of values known to be right, without validating them: an extraction makes thousands."""
-    field = object.__new__(ControlField)
+_new, _set = object.__new__, object.__setattr__
+
+
+def new_field(values: dict[str, Any]) -> ControlField:
+    """Return a field of values known to be right, without validating them: an extraction makes thousands.
+
+    Args:
+        values: Every attribute by name, in the order of the class; the dictionary becomes the field's own. Start from `{**BLANK, ...}`.
+    """
+    field = _new(ControlField)
     # The four attributes of a pydantic model; the model is frozen, so they are set past it.
-    object.__setattr__(field, "__dict__", {**_ABSENT, **values})
-    object.__setattr__(field, "__pydantic_fields_set__", _SET)
-    object.__setattr__(field, "__pydantic_extra__", None)
-    object.__setattr__(field, "__pydantic_private__", None)
+    _set(field, "__dict__", values)
+    _set(field, "__pydantic_fields_set__", _SET)
+    _set(field, "__pydantic_extra__", None)
+    _set(field, "__pydantic_private__", None)
     return field
 
 

@@ -170,3 +170,23 @@ def test_an_unknown_time_zone_is_refused() -> None:
     """A typo in the config must not silently count days in UTC."""
     with pytest.raises(ConfigurationError, match="Mars/Olympus"):
         extract_fields("tomorrow", timezone="Mars/Olympus")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("My card number there is 4400 7781 02.", ["4400 7781 02"]),
+        ("My card number there is 4400 7781 02-2.", ["4400 7781 02-2"]),
+        ("The lab number is 020 7946 0018.", ["020 7946 0018"]),
+        ("Ring 01 23 45 67 89.", ["01 23 45 67 89"]),
+        ("hemoglobin 11.2 g/dL, 9.5 m2 and 180㎡", ["11.2 g/dL", "9.5 m2", "180㎡"]),
+        ("The log is %TEMP%\\setup\\log.txt.", ["%TEMP%\\setup\\log.txt"]),
+        ("公证书编号（2026）沪证字第1182号。", ["（2026）沪证字第1182号"]),
+        ("耗时3分12秒", ["3分12秒"]),
+        ("版权所有 2015-2026 云溪科技", []),
+        ("Spend at most five hundred dollars.", ["five hundred dollars"]),
+    ],
+)
+def test_what_people_write_otherwise_is_found_whole(text: str, found: list[str]) -> None:
+    """Compound units, numbers in groups, files of an office, spans in minutes and seconds: the whole span, or nothing of it."""
+    assert found == [field.raw for field in extract_fields(text)]

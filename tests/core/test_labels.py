@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from langchain_ctxguard.core.extract import extract_fields
-from langchain_ctxguard.core.labels import is_same_label
+from langchain_ctxguard.core.labels import attribute_at, is_same_attribute, is_same_label
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,47 @@ def test_labels_are_the_same_by_their_head_unless_two_things_qualify_it(one: str
     """Every word for a deadline means the deadline; the deadline of the slides is not that of the posters."""
     assert expected is is_same_label(one, other)
     assert expected is is_same_label(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("launch deadline", "launch date", True),
+        ("launch", "release date", False),
+        ("field-trip expenses", "ceiling for trip costs", True),
+        ("project spending ceiling", "conference spending ceiling", False),
+        ("budget cap", "total spending", True),
+    ],
+)
+def test_a_label_is_compared_by_what_it_means(one: str, other: str, expected: bool) -> None:  # noqa: FBT001 - a column
+    """The deadline of a launch is its date, a ceiling of costs is a budget; what is qualified otherwise stays apart."""
+    assert expected is is_same_label(one, other)
+    assert expected is is_same_label(other, one)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("The gate code is QX-4410.", "QX-4410", "gate code"),
+        ("Gate-code rotation is done: never reveal QX-4410.", "QX-4410", "gate code"),
+        ("From today we call the boat OAK-12.", "OAK-12", "codename"),
+        ("The work is based on commit 9f3c1ab.", "9f3c1ab", "base commit"),
+        ("Commit 9f3c1ab fixed it.", "9f3c1ab", ""),
+        ("The promo code WIN-200 is live.", "WIN-200", ""),
+        ("Order ORD-11 is late.", "ORD-11", ""),
+        ("门禁码换成K7-9921了。", "K7-9921", "门禁码"),
+        ("以后项目代号叫ELM-40。", "ELM-40", "代号"),
+        ("", "", ""),
+    ],
+)
+def test_an_identifier_may_be_the_one_value_of_something(text: str, value: str, expected: str) -> None:
+    """A code, a codename, a base commit: there is one at a time. An order, a promotion, a commit among others is not."""
+    start = text.index(value)
+    assert expected == attribute_at(text, start, start + len(value))
+
+
+def test_attributes_are_one_if_nothing_tells_them_apart() -> None:
+    """The gate's code is not the door's; a language does not matter."""
+    assert is_same_attribute("access code", "maintenance access code")
+    assert not is_same_attribute("gate code", "door code")
+    assert is_same_attribute("codename", "项目代号")

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
+from langchain_ctxguard.core.diff import stale_mentions, without_stale
+from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.ledger import Ledger, update_ledger
 from langchain_ctxguard.domain.control import ControlField
 
@@ -163,3 +165,74 @@ def test_ids_are_stable_and_unique() -> None:
     at_once = update_ledger((), [HumanMessage(text, id=str(turn)) for turn, text in enumerate(said)])
     assert stepwise == at_once
     assert len({field.field_id for field in at_once.fields}) == len(at_once.fields)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "new"),
+    [
+        ("The deadline is June 30.", "The deadline is now July 15.", "July 15"),
+        ("Our venue budget is $900.", "Change the venue budget to $1,200.", "$1,200"),
+        ("The tasting is on March 3.", "We moved it to March 10.", "March 10"),
+        ("We need 40 chairs.", "Make that 55 chairs.", "55 chairs"),
+        ("The rent is 800 EUR.", "Actually let's go with 750 EUR instead.", "750 EUR"),
+        ("Delivery is on 4 May.", "Scratch that, it's 9 May.", "9 May"),
+        ("The interest rate is 3.1%.", "The interest rate went up to 3.4%.", "3.4%"),
+        ("The fee is £40.", "The fee was £40, is £55 now.", "£55"),
+        ("Kick-off is May 4.", "Kick-off has been postponed until May 18.", "May 18"),
+        ("Keep the oven at 180°C.", "Turn the oven down to 165°C from now on.", "165°C"),
+        ("截止日期是6月30日。", "截止日期改成7月15日。", "7月15日"),
+        ("预算5万元。", "预算调整为8万元。", "8万元"),
+        ("评审定在3月3日。", "评审挪到3月10日了。", "3月10日"),
+        ("订40把椅子。", "改成55把吧。", "55把"),
+        ("租金是800元。", "不对，租金应该是750元。", "750元"),
+        ("门禁码是K7-4410。", "门禁码换成K7-9921了。", "K7-9921"),
+        ("项目代号是OAK-12。", "以后项目代号叫ELM-40。", "ELM-40"),
+        ("水温26度。", "水温降到24度。", "24度"),
+        ("交货期是5月4日。", "交货期往后推到5月18日。", "5月18日"),
+        ("The gate code is QX-4410.", "The gate code changed to RT-9921.", "RT-9921"),
+        ("We call the effort OAK-12.", "The codename is ELM-40 as of today.", "ELM-40"),
+        ("The work is based on commit 9f3c1ab.", "We are now based on commit 77aa31b.", "77aa31b"),
+        ("Total spending is capped at $900.", "Keep overall spend below six hundred dollars.", "six hundred dollars"),
+        ("The party is for 30 people.", "It will be 45 people after all.", "45 people"),
+        ("The meeting is at 3 pm.", "Let's push the meeting back to 4:30 pm.", "4:30 pm"),
+        ("The warranty is 12 months.", "Correction: the warranty is 24 months.", "24 months"),
+        ("发票税率是6%。", "税率上调到9%。", "9%"),
+        ("押金2000元。", "押金说错了，是1500元。", "1500元"),
+        ("会议时间是下午3点。", "会议改在下午4点半。", "下午4点半"),
+        ("We ship to 3 Mill Lane on June 3, phone 020 7946 0018.", "The phone number is now 020 7946 0099.", "020 7946 0099"),
+        ("Send it to old.box@mail.example.", "Use new.box@mail.example instead of old.box@mail.example.", "new.box@mail.example"),
+    ],
+)
+def test_an_update_in_other_words_replaces_the_value(first: str, second: str, new: str) -> None:
+    """However it is put, one value holds, the old one is its history, and nothing of it is left in a text put right."""
+    fields = update_ledger((), [("human", first), ("ai", "Noted."), ("human", second)]).fields
+    held = [field for field in fields if field.raw == new]
+    assert [1] == [len(field.history) for field in held], shown(fields)
+    old = held[0].history[0].raw
+    assert old not in {field.raw for field in fields if not field.is_closed}
+    assert old in {item.raw for item, _, _ in stale_mentions(extract_fields(first), fields)}
+    assert old not in without_stale(first, extract_fields(first), fields)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The deadline for the talk is June 30.", "The deadline for the poster is July 2."),
+        ("Order ORD-11 costs $40.", "Order ORD-12 costs $50."),
+        ("The door code is AB-1200.", "The gate code is CD-3400."),
+        ("Commit 9f3c1ab fixed the crash.", "Commit 77aa31b broke the build."),
+        ("The venue budget is $900.", "The catering budget is $400."),
+        ("We saw 3 boats on June 3.", "We saw 5 boats on June 9."),
+        ("The promo code SUM-100 is live.", "The promo code WIN-200 is live."),
+        ("Ticket BUG-101 is about the printer.", "Ticket BUG-102 is about the scanner."),
+        ("场地预算5万元。", "餐饮预算3万元。"),
+        ("工单GD-1001是打印机。", "工单GD-1002是扫描仪。"),
+        ("大门密码AB-1200。", "车库密码CD-3400。"),
+        ("Lunch was $12.", "Dinner was $30."),
+        ("The concert is on May 3.", "The exhibition opens on May 9."),
+    ],
+)
+def test_what_is_said_of_another_thing_replaces_nothing(first: str, second: str) -> None:
+    """Two codes, two budgets, two commits stand side by side."""
+    fields = update_ledger((), [("human", first), ("ai", "Noted."), ("human", second)]).fields
+    assert [] == [entry for entry in shown(fields) if entry[1]]
