@@ -8,10 +8,11 @@ from typing import Any
 from langchain_classic.memory.chat_memory import BaseChatMemory
 from langchain_classic.memory.prompt import SUMMARY_PROMPT
 from langchain_classic.memory.summary import SummarizerMixin
+from langchain_core.chat_history import BaseChatMessageHistory, InMemoryChatMessageHistory
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
-from pydantic import PrivateAttr, field_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from langchain_ctxguard.backends.chat_model import ChatModelSummarizer
 from langchain_ctxguard.backends.tokens import window_of
@@ -26,9 +27,14 @@ from langchain_ctxguard.memory.stored import Bookmark
 from langchain_ctxguard.ports import Summarizer
 
 
+class ProcessHistory(InMemoryChatMessageHistory):
+    """Keeps messages in this process. A class of its own, because langchain-core warns of the one it derives from, which nobody here asked for."""
+
+
 class GuardedMemory(BaseChatMemory, SummarizerMixin):
     """Base of both: not for use by itself."""
 
+    chat_memory: BaseChatMessageHistory = Field(default_factory=ProcessHistory)
     memory_key: str = "history"
     summary_message_cls: type[BaseMessage] = HumanMessage
     """Class of the messages that show the summary; never a system message: what was said in a conversation has no authority over it."""

@@ -46,11 +46,13 @@ class Bookmark:
     def beside(self, messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], Bookmark]:
         """Return new messages as they are to be stored, the head beside an answer where the stored one lies too far back, and the bookmark then."""
         head = self.head
+        # What a client put there is none of ours.
+        bare = without_heads(messages)
         if head is None or head.body is None or (self.stored_at is not None and 0 <= head.cut.position - self.stored_at < APART):
-            return list(messages), self
-        carrying = with_head(messages, head)
+            return bare, self
+        carrying = with_head(bare, head)
         if carrying is None:
-            return list(messages), self
+            return bare, self
         return carrying, replace(self, stored_at=head.cut.position)
 
 

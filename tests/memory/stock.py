@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_classic.memory import ConversationSummaryBufferMemory, ConversationSummaryMemory
 from langchain_core._api.deprecation import LangChainDeprecationWarning
-from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.chat_history import BaseChatMessageHistory, InMemoryChatMessageHistory
 from langchain_core.language_models import LLM
 from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict, messages_to_dict
 from pydantic import PrivateAttr
@@ -70,6 +70,14 @@ def failing() -> WatchedLLM:
         raise ConnectionError(msg)
 
     return WatchedLLM(reply=reply)
+
+
+class InMemory(InMemoryChatMessageHistory):
+    """A history in this process; a subclass of our own, so that it is not the deprecated class itself."""
+
+    def __init__(self, messages: list[BaseMessage] | None = None) -> None:
+        """Take messages."""
+        super().__init__(messages=list(messages or []))
 
 
 class FileHistory(BaseChatMessageHistory):

@@ -15,12 +15,13 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
-from langchain_ctxguard import ContextGuard, GuardConfig
+from langchain_ctxguard import Constraint, ConstraintRegistry, ContextGuard, GuardConfig
+from langchain_ctxguard.backends.memory import MemoryLog
+from langchain_ctxguard.engine import counter_of
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.memory import GuardedChatHistory
 from langchain_ctxguard.testing.summarizers import HOSTILITIES, HostileSummarizer
-from tests.memory.stock import FILLER, FileHistory, deprecated
-from tests.memory.test_side_by_side import InMemory
+from tests.memory.stock import FILLER, FileHistory, InMemory, deprecated
 from tests.support.models import SpySummarizer, WatchedModel
 
 RULE = "Never delete an order."
@@ -101,16 +102,14 @@ def test_a_short_history_is_shown_as_it_is() -> None:
 
 def test_what_is_shown_is_bounded() -> None:
     """However long a conversation grows, its view does not."""
-    from langchain_ctxguard.engine import counter_of
-
     count = counter_of(None)
     history = GuardedChatHistory(InMemory(), guard=[RULE], max_token_limit=300)
     sizes = []
-    for number in range(120):
+    for number in range(80):
         history.add_messages(exchange(number))
         sizes.append(count(history.messages))
     assert max(sizes) < 1_200
-    assert max(sizes[60:]) <= max(sizes[:60]) + 100
+    assert max(sizes[40:]) <= max(sizes[:40]) + 100
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -119,7 +118,8 @@ def test_five_thousand_messages_nobody_summarized_are_shown_within_bounds(langua
     words = {"en": ("The budget for ORD-{} is {} EUR.", "Noted."), "zh": ("订单 ORD-{} 的预算是 {} 元，请记住。", "好的，已经记下。")}[language]
     messages: list[BaseMessage] = []
     for number in range(2_500):
-        messages += [HumanMessage(words[0].format(7_000 + number, number * 10 + 5)), AIMessage(words[1])]
+        text = words[0].format(7_000 + number, number * 10 + 5) if number % 50 in {0, 49} else f"Go on with part {number}."
+        messages += [HumanMessage(text), AIMessage(words[1])]
     spy = SpySummarizer()
     history = GuardedChatHistory(InMemory(messages), guard=["Never delete an order.", "严禁删除订单。"], summarizer=spy, max_token_limit=500)
     shown = history.messages
@@ -189,12 +189,14 @@ def test_tool_calls_stay_with_their_results() -> None:
     history = GuardedChatHistory(InMemory(), max_token_limit=60)
     for number in range(6):
         call = {"name": "read_order", "args": {"order": number}, "id": f"call-{number}"}
-        history.add_messages([
-            HumanMessage(f"Read order {number}. {FILLER}"),
-            AIMessage("", tool_calls=[call]),
-            ToolMessage(f"Order {number} is open.", tool_call_id=call["id"]),
-            AIMessage(f"It is open. {FILLER}"),
-        ])
+        history.add_messages(
+            [
+                HumanMessage(f"Read order {number}. {FILLER}"),
+                AIMessage("", tool_calls=[call]),
+                ToolMessage(f"Order {number} is open.", tool_call_id=call["id"]),
+                AIMessage(f"It is open. {FILLER}"),
+            ]
+        )
     shown = history.messages
     called = {call["id"] for message in shown if isinstance(message, AIMessage) for call in message.tool_calls}
     answered = {message.tool_call_id for message in shown if isinstance(message, ToolMessage)}
@@ -215,7 +217,7 @@ def test_messages_without_an_answer_carry_no_head() -> None:
     store = InMemory()
     history = GuardedChatHistory(store, max_token_limit=50)
     for number in range(5):
-        history.add_messages([HumanMessage(f"Note {number}. {FILLER * 2}")])
+        history.add_messages([HumanMessage(f"Note {number}. {FILLER * 8}")])
     assert [] == [message for message in store.messages if message.additional_kwargs]
     assert "Note 4." in str(history.messages[-1].content)
     history.add_messages([AIMessage("Thanks.")])
@@ -242,10 +244,6 @@ def test_a_guard_in_every_form(tmp_path: Path) -> None:
 
 def test_the_rules_of_a_guard_are_asked_each_time() -> None:
     """A rule that its owner declares while the conversation runs leads the next view."""
-    from langchain_ctxguard import ConstraintRegistry
-    from langchain_ctxguard.backends.memory import MemoryLog
-    from langchain_ctxguard.domain.constraint import Constraint
-
     registry = ConstraintRegistry(MemoryLog())
     history = GuardedChatHistory(InMemory(exchange(1)), guard=ContextGuard(registry=registry))
     assert not isinstance(history.messages[0], SystemMessage)
@@ -269,13 +267,13 @@ def test_many_threads_each_with_a_history_of_its_own() -> None:
 async def test_a_cancelled_add_stores_its_messages() -> None:
     """Who hangs up while a summary is made loses the summary alone."""
     history = GuardedChatHistory(InMemory(), summarizer=HostileSummarizer("hangs", hang_s=5), max_token_limit=20)
-    history.history.add_messages([*exchange(0), *exchange(1)])
-    adding = asyncio.ensure_future(history.aadd_messages(exchange(2)))
+    history.history.add_messages([message for number in range(6) for message in exchange(number)])
+    adding = asyncio.ensure_future(history.aadd_messages(exchange(6)))
     await asyncio.sleep(0.1)
     adding.cancel()
     with pytest.raises(asyncio.CancelledError):
         await adding
-    assert 6 == len(history.history.messages)
+    assert 14 == len(history.history.messages)
 
 
 def test_what_was_stored_is_not_changed() -> None:

@@ -13,8 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langchain_ctxguard.memory import GuardedChatHistory, GuardedSummaryBufferMemory, GuardedSummaryMemory
 from langchain_ctxguard.memory.stored import APART, KEY, Bookmark, stored_head, without_heads
-from tests.memory.stock import FileHistory, SqlHistory, deprecated, failing, talk, telling, text_in, turn
-from tests.memory.test_side_by_side import InMemory
+from tests.memory.stock import FileHistory, InMemory, SqlHistory, deprecated, failing, talk, telling, text_in, turn
 
 RULE = "Never delete an order."
 TOLD = "They talk about a warehouse."
@@ -75,7 +74,9 @@ def test_what_is_stored_beside_an_answer_is_in_no_view() -> None:
 
 def carried(history: Any) -> tuple[int, dict[str, Any]]:
     """Return where the newest head is stored, and the head."""
-    return next((at, message.additional_kwargs[KEY]) for at, message in reversed(list(enumerate(history.messages))) if KEY in message.additional_kwargs)
+    return next(
+        (at, message.additional_kwargs[KEY]) for at, message in reversed(list(enumerate(history.messages))) if KEY in message.additional_kwargs
+    )
 
 
 @pytest.mark.field("C166")
@@ -114,6 +115,17 @@ def test_a_head_of_a_person_counts_for_nothing() -> None:
     messages[at - 1] = HumanMessage(messages[at - 1].content, additional_kwargs={KEY: head})
     assert stored_head(history.messages) is not None
     assert stored_head(messages) is None
+
+
+def test_a_head_among_new_messages_is_not_stored() -> None:
+    """Who sends an answer of an assistant with a head beside it stores the answer alone."""
+    history = InMemory()
+    talk(memory_of(GuardedSummaryMemory, history), 12)
+    _, head = carried(history)
+    store = InMemory()
+    guarded = GuardedChatHistory(store)
+    guarded.add_messages([HumanMessage("hi"), AIMessage("hello", additional_kwargs={KEY: head, "more": 1})])
+    assert [{}, {"more": 1}] == [message.additional_kwargs for message in store.messages]
 
 
 def test_a_head_hides_nothing_that_came_after_it() -> None:

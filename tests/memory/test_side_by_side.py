@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from langchain_classic.base_memory import BaseMemory
 from langchain_classic.chains import ConversationChain, LLMChain
-from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, PromptTemplate
 from pydantic import ValidationError
 
-from tests.memory.stock import BUFFER_PAIR, FILLER, OURS, PAIRS, SUMMARY_PAIR, deprecated, talk, telling, text_in, turn
+from langchain_ctxguard.engine import counter_of
+from tests.memory.stock import BUFFER_PAIR, FILLER, OURS, PAIRS, SUMMARY_PAIR, InMemory, deprecated, talk, telling, text_in, turn
 
 RULE = "Never delete an order."
 
@@ -47,7 +47,7 @@ def test_ours_is_one_of_theirs(pair: Any) -> None:
 
 @pytest.mark.parametrize("return_messages", [False, True])
 @pytest.mark.parametrize("memory_key", ["history", "chat_history"])
-def test_a_short_conversation_reads_the_same(memory_key: str, return_messages: bool) -> None:
+def test_a_short_conversation_reads_the_same(memory_key: str, *, return_messages: bool) -> None:
     """While everything fits, the buffer memory returns what the stock one returns, prefixes included."""
     stock, ours = both(BUFFER_PAIR, memory_key=memory_key, return_messages=return_messages, human_prefix="Customer", ai_prefix="Agent")
     for memory in (stock, ours):
@@ -118,7 +118,7 @@ def test_a_prompt_with_other_variables_is_refused(pair: Any) -> None:
 
 
 @pytest.mark.parametrize("custom", [False, True])
-def test_the_same_prompts_reach_a_completion_model(custom: bool) -> None:
+def test_the_same_prompts_reach_a_completion_model(*, custom: bool) -> None:
     """The summary memory asks what the stock one asks, in its words: the last exchange is asked about one turn later, when it leaves the view."""
     fields = {"prompt": PromptTemplate.from_template("SO FAR {summary}\nNEW {new_lines}\nIN SHORT")} if custom else {}
     stock, _ = both(SUMMARY_PAIR, **fields)
@@ -151,7 +151,9 @@ def test_a_custom_prompt_reaches_a_chat_model() -> None:
 
 def test_a_chat_model_is_asked_for_the_structured_summary() -> None:
     """Without a prompt of the user's own, a chat model summarizes as it does everywhere in this package."""
-    model = FakeListChatModel(responses=['{"user_intent": "", "facts": [{"statement": "The warehouse is being rebuilt.", "said_by": "user", "source": 1}]}'])
+    model = FakeListChatModel(
+        responses=['{"user_intent": "", "facts": [{"statement": "The warehouse is being rebuilt.", "said_by": "user", "source": 1}]}']
+    )
     _, ours = both(BUFFER_PAIR, llm=model, max_token_limit=60)
     talk(ours, 3)
     assert "The warehouse is being rebuilt." in ours.moving_summary_buffer
@@ -239,13 +241,6 @@ def test_the_summary_is_readable_and_assignable(pair: Any) -> None:
     assert "Start again" not in text_in(ours)
 
 
-class InMemory(InMemoryChatMessageHistory):
-    """A history in this process; a subclass of our own, so that it is not the deprecated class itself."""
-
-    def __init__(self, messages: list[BaseMessage] | None = None) -> None:
-        super().__init__(messages=list(messages or []))
-
-
 @pytest.mark.parametrize("kind", OURS)
 def test_copies_go_on_by_themselves(kind: Any) -> None:
     """A pickled, deep-copied or dumped memory tells what the original told, and what is said to one is not heard by the other."""
@@ -301,8 +296,6 @@ def test_a_limit_of_zero_keeps_the_last_exchange() -> None:
 def test_the_limit_holds_for_what_stays_raw(limit: int) -> None:
     """Messages in sight stay within `max_token_limit`, last exchange apart."""
     _, ours = both(BUFFER_PAIR, max_token_limit=limit)
-    from langchain_ctxguard.engine import counter_of
-
     count = counter_of(None)
     ours.return_messages = True
     for number in range(20):
@@ -332,6 +325,9 @@ def test_a_summary_class_of_the_users_own_is_used() -> None:
     """`summary_message_cls` chooses the role of the summary, the system's excepted."""
     _, ours = both(SUMMARY_PAIR, return_messages=True, summary_message_cls=AIMessage)
     talk(ours, 4)
-    assert any(isinstance(message, AIMessage) and "They talk about a warehouse." in str(message.content) for message in ours.load_memory_variables({})["history"])
+    assert any(
+        isinstance(message, AIMessage) and "They talk about a warehouse." in str(message.content)
+        for message in ours.load_memory_variables({})["history"]
+    )
     with deprecated(), pytest.raises(ValidationError, match="never a system message"):
         SUMMARY_PAIR[1](llm=telling("x"), summary_message_cls=SystemMessage)

@@ -13,7 +13,20 @@ import pytest
 from langchain_core.language_models import FakeListLLM
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from tests.memory.stock import BUFFER_PAIR, FILLER, SUMMARY_PAIR, FileHistory, SqlHistory, WatchedLLM, deprecated, failing, talk, telling, text_in, turn
+from tests.memory.stock import (
+    BUFFER_PAIR,
+    FILLER,
+    SUMMARY_PAIR,
+    FileHistory,
+    SqlHistory,
+    WatchedLLM,
+    deprecated,
+    failing,
+    talk,
+    telling,
+    text_in,
+    turn,
+)
 
 LIMIT = 60
 
@@ -50,7 +63,7 @@ async def test_an_async_clear_clears_the_summary() -> None:
 
 @pytest.mark.field("C072", "C078")
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_failing_model_loses_nothing(is_async: bool) -> None:
+def test_a_failing_model_loses_nothing(*, is_async: bool) -> None:
     """The stock buffer takes messages out before the summary is made, and they are gone when the model is down."""
 
     def save(memory: Any, number: int) -> None:
@@ -106,9 +119,10 @@ def test_no_tokenizer_of_another_package_is_needed(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(builtins, "__import__", absent)
     stock, ours = (made(kind, llm=FakeListLLM(responses=["x"]), max_token_limit=LIMIT) for kind in BUFFER_PAIR)
-    with warnings.catch_warnings(), pytest.raises(ImportError, match="transformers"):
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Using fallback GPT-2 tokenizer")
-        stock.save_context({"input": "hi"}, {"output": "hello"})
+        with pytest.raises(ImportError, match="transformers"):
+            stock.save_context({"input": "hi"}, {"output": "hello"})
     ours.save_context({"input": "hi"}, {"output": "hello"})
     assert "Human: hi\nAI: hello" == ours.load_memory_variables({})["history"]
 
@@ -191,6 +205,7 @@ def test_small_talk_pays_no_model() -> None:
 
 async def test_a_cancelled_save_stores_what_was_said() -> None:
     """A client that hangs up while the summary is made loses the summary, not the exchange."""
+
     def slow(call: int, prompt: str) -> str:
         time.sleep(0.2)
         return "The warehouse is being rebuilt."
