@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from langchain_ctxguard.backends.extractive import origin_of
 from langchain_ctxguard.core.diff import diff_fields, stands_whole
 from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.field_text import folded, sentence_at
@@ -63,8 +64,6 @@ def critical(fields: Sequence[ControlField]) -> list[ControlField]:
 
 def _said(request: SummaryRequest) -> list[tuple[BaseMessage, Fact]]:
     """Return what the earlier summary holds and what leaves the view now, each with the fact that a sentence of it would be."""
-    from langchain_ctxguard.backends.extractive import origin_of
-
     earlier = () if request.previous is None else request.previous.facts
     said: list[tuple[BaseMessage, Fact]] = [
         ((AIMessage if fact.said_by == "ai" else HumanMessage)(fact.statement, id=f"earlier-{number}"), fact) for number, fact in enumerate(earlier)

@@ -10,7 +10,6 @@ import pytest
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.prompts import PromptTemplate
-
 from pydantic import ValidationError
 
 from langchain_ctxguard import ContextGuard
@@ -208,7 +207,12 @@ def test_a_config_may_refuse_the_fallback(tmp_path: Any) -> None:
 @pytest.mark.parametrize("kind", OURS)
 def test_a_guard_that_cannot_be_used_is_told_at_once(kind: Any) -> None:
     """A wrong rule, path or object is told while constructing, as any wrong field of these classes is."""
-    wrong_ones = ((7, "`guard` takes a ContextGuard"), ([""], "constraints"), ("no such file.yaml", "Cannot read the config file"), ({}, "`guard` takes"))
+    wrong_ones = (
+        (7, "`guard` takes a ContextGuard"),
+        ([""], "constraints"),
+        ("no such file.yaml", "Cannot read the config file"),
+        ({}, "`guard` takes"),
+    )
     for wrong, expected in wrong_ones:
         with pytest.raises(ValidationError, match=expected):
             kind(llm=telling("x"), guard=wrong)
