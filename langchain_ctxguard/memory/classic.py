@@ -100,7 +100,7 @@ class GuardedMemory(BaseChatMemory, SummarizerMixin):
         if self.return_messages:
             leading = [] if shown.leading is None else [shown.leading]
             return [*leading, *(self._summary_message(message) for message in shown.told), *shown.rest]
-        system = [_line for message in shown.system if (_line := self._lines([SystemMessage(text_of(message))]))]
+        system = [self._lines([SystemMessage(text_of(message))]) for message in shown.system]
         pins = [shown.pins.strip()] if shown.pins else []
         rest = [self._lines(shown.rest)] if shown.rest else []
         return "\n".join([*system, *pins, *(text_of(message) for message in shown.told), *rest])

@@ -29,7 +29,6 @@ LAST_EXCHANGE: ContextSize = ("turns", 1)
 UNREAD = 2
 """A history that holds this many times what a memory keeps raw, and has no summary yet, is shown with one made without a model."""
 
-
 _DAY_S = 86_400.0
 
 
@@ -51,6 +50,9 @@ class Shown:
 
     rest: list[BaseMessage]
     """The messages that are still in sight."""
+
+    head: ContextHead
+    """What it was made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,14 @@ class Conversation:
         view = situation.view()
         body = situation.head.body
         told = 0 if body is None else len(rendered(body, version=situation.head.version))
-        rest = without_heads(view.messages[told:])
-        return Shown((*situation.system, *situation.trusted), render_rules(situation.rules), situation.leading, view.messages[:told], rest)
+        return Shown(
+            system=(*situation.system, *situation.trusted),
+            pins=render_rules(situation.rules),
+            leading=situation.leading,
+            told=view.messages[:told],
+            rest=without_heads(view.messages[told:]),
+            head=situation.head,
+        )
 
     def keep_within(self, messages: Sequence[BaseMessage], head: ContextHead | None, limit: int) -> ContextSize | None:
         """Return what is to stay raw for the raw messages to fit `limit` tokens; `None` where they do."""

@@ -116,8 +116,8 @@ class GuardedSummaryMemory(GuardedMemory, ConversationSummaryMemory):
         self.buffer = self._shown_text = self._text(messages)
 
     def _text(self, messages: Sequence[BaseMessage]) -> str:
-        rest = self._under_guard().shown(messages, self._mark.head, limit=RAW).rest
-        return "\n".join(part for part in (text_of_head(self._mark.head), self._lines(rest)) if part)
+        shown = self._under_guard().shown(messages, self._mark.head, limit=RAW)
+        return "\n".join(part for part in (text_of_head(shown.head), self._lines(shown.rest)) if part)
 
     def _forget(self) -> None:
         self._mark = Bookmark()
