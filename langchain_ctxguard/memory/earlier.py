@@ -18,7 +18,7 @@ from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.summary import Fact, StructuredSummary
 from langchain_ctxguard.domain.value import digest_of
 
-_OURS = re.compile(r"^(?:- )?\[(?:claimed|confirmed)(?: by \w+)?\] |^- ")
+_OURS = re.compile(r"^(?:- )*(?:\[(?:claimed|confirmed)(?: by \w+)?\](?: |$)|-(?: |$))")
 """What stands before an item of our own text: it is written anew, and a mark of trust in a text proves nothing."""
 
 _HEADINGS = frozenset({"Open items:", "Facts:", "Decisions:", "Open questions:"})
@@ -35,15 +35,15 @@ def head_of_text(text: str, messages: Sequence[BaseMessage], *, covers: int, ver
 
 def _items(text: str) -> Iterator[str]:
     for line in text.splitlines():
-        bare = line.strip()
+        bare = readable(line)
         while (shorter := _OURS.sub("", bare, count=1)) != bare:
             bare = shorter.strip()
         if not bare or bare in _HEADINGS:
             continue
         if len(bare) <= ITEM_LIMIT:
-            yield readable(bare)
+            yield bare
         else:
-            yield from (readable(piece.text) for piece in sentences(bare))
+            yield from (piece.text for piece in sentences(bare))
 
 
 def text_of_head(head: ContextHead | None) -> str:

@@ -17,7 +17,10 @@ from langchain_core.language_models import LLM
 from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict, messages_to_dict
 from pydantic import PrivateAttr
 
+from langchain_ctxguard.domain.summary import StructuredSummary
+from langchain_ctxguard.engine import counter_of
 from langchain_ctxguard.memory import GuardedSummaryBufferMemory, GuardedSummaryMemory
+from langchain_ctxguard.ports import SummaryRequest
 
 SUMMARY_PAIR = (ConversationSummaryMemory, GuardedSummaryMemory)
 BUFFER_PAIR = (ConversationSummaryBufferMemory, GuardedSummaryBufferMemory)
@@ -152,3 +155,8 @@ def text_in(memory: Any) -> str:
     """Return everything a memory returns as one text, whatever its form."""
     value = next(iter(memory.load_memory_variables({}).values()))
     return value if isinstance(value, str) else "\n".join(str(message.content) for message in value)
+
+
+def request(*messages: BaseMessage, previous: StructuredSummary | None = None) -> SummaryRequest:
+    """Return what a summarizer is asked about messages."""
+    return SummaryRequest(messages, tuple(f"m-{at}" for at in range(len(messages))), previous, 1_000, counter_of(None))
