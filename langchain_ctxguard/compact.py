@@ -162,8 +162,13 @@ def rules_of(config: GuardConfig, constraints: Sequence[Constraint | str]) -> tu
     return unique_constraints((*config.constraints, *more))
 
 
-def _in_force(config: GuardConfig, constraints: Sequence[Constraint | str]) -> tuple[Constraint, ...]:
-    """Return the rules that hold now, strongest first. Whoever gives a rule for this list says that it is in its scope."""
+def rules_in_force(config: GuardConfig, constraints: Sequence[Constraint | str]) -> tuple[Constraint, ...]:
+    """Return the rules that hold now, strongest first. Whoever gives a rule for this list says that it is in its scope.
+
+    Raises:
+        ConfigurationError: an empty rule, or one id with two texts.
+        ConstraintConflictError: two rules contradict each other and neither outranks the other.
+    """
     given = [rule.model_copy(update={"scope": Scope()}) for rule in rules_of(config, constraints)]
     resolved = resolve(given, place=Place(), now=datetime.now(UTC))
     check_conflicts(resolved)
@@ -207,7 +212,9 @@ class _Job:
         wanted = _texts(must_keep)
         items = listed(items)
         messages = read_messages(items)
-        found = situation_in(messages, _head(previous), rules=_in_force(given, constraints), trust_system_messages=settings.trust_system_messages)
+        found = situation_in(
+            messages, _head(previous), rules=rules_in_force(given, constraints), trust_system_messages=settings.trust_system_messages
+        )
         who = summarizer_of(summarizer)
         engine = Engine(summarizer=who, timeout_s=settings.summarizer_timeout_s)
         window = budget or settings.window or DEFAULT_WINDOW

@@ -72,6 +72,22 @@ def read_answer(answer: BaseMessage | str, *, longest: int, find_source: Callabl
     return draft
 
 
+def read_prose(answer: BaseMessage | str, *, longest: int) -> str:
+    """Return the words of an answer that was asked for in prose, without its reasoning.
+
+    Args:
+        answer: What the model returned.
+        longest: Characters from which on an answer is no summary.
+
+    Raises:
+        InvalidSummaryError: saying why it is no summary.
+    """
+    text = _said(answer)
+    if len(text) > longest:
+        _refuse("too_long", f"it has {len(text)} characters, ten times what it was given")
+    return text
+
+
 def _refuse(reason: str, why: str) -> NoReturn:
     msg = f"The summarizer's answer is no summary: {why}. Nothing of it is used; ask again or use another summarizer."
     raise InvalidSummaryError(msg, reason=reason)
