@@ -151,7 +151,7 @@ def _owned(  # noqa: PLR0917
                 "critical": not is_ai and (
                     _is_critical(kind, plain, start, stop, origin, stressed) if is_tool or kind is FieldKind.QUANTITY else True
                 ),
-                "version": 1, "history": (), "is_closed": False,
+                "version": 1, "history": (), "context": "", "is_closed": False,
             })
         )  # fmt: skip
     return fields

@@ -12,7 +12,6 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.engine import counter_of, summarizer_of
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.memory.conversation import Conversation
-from langchain_ctxguard.memory.fields import FieldKeeper
 from langchain_ctxguard.memory.rules import Guard, Rulebook
 from langchain_ctxguard.memory.stored import Bookmark
 from langchain_ctxguard.ports import Summarizer
@@ -50,8 +49,7 @@ class GuardedChatHistory(BaseChatMessageHistory):
         self.history = history
         """Where the messages rest, whole."""
 
-        who = summarizer_of(summarizer)
-        self._summarizer = None if who is None else FieldKeeper(who)
+        self._summarizer = summarizer_of(summarizer)
         self._limit = max_token_limit
         self._conversation = Conversation(Rulebook.of(guard), counter_of(None, summarizer))
         self._mark = Bookmark()

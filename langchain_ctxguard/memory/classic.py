@@ -19,7 +19,6 @@ from langchain_ctxguard.backends.tokens import window_of
 from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.engine import counter_of
 from langchain_ctxguard.memory.conversation import Conversation, Shown
-from langchain_ctxguard.memory.fields import FieldKeeper
 from langchain_ctxguard.memory.lines import lines_of
 from langchain_ctxguard.memory.prompted import PORTION, PromptSummarizer
 from langchain_ctxguard.memory.rules import Guard, Rulebook
@@ -86,11 +85,11 @@ class GuardedMemory(BaseChatMemory, SummarizerMixin):
         kind = type(self)
         is_own = (kind.predict_new_summary, kind.apredict_new_summary) != (GuardedMemory.predict_new_summary, GuardedMemory.apredict_new_summary)
         if isinstance(self.llm, BaseChatModel) and self.prompt == SUMMARY_PROMPT and not is_own:
-            return FieldKeeper(ChatModelSummarizer(self.llm))
+            return ChatModelSummarizer(self.llm)
         window = window_of(self.llm)
         portion = PORTION if window is None else max(PORTION, window // 2)
         name = type(self.llm).__name__
-        return FieldKeeper(PromptSummarizer(self.predict_new_summary, self.apredict_new_summary, name=name, portion=portion, step=step))
+        return PromptSummarizer(self.predict_new_summary, self.apredict_new_summary, name=name, portion=portion, step=step)
 
     def _pair(self, said: tuple[str, str]) -> list[BaseMessage]:
         return [HumanMessage(content=said[0]), AIMessage(content=said[1])]

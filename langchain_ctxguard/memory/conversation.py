@@ -11,14 +11,12 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_ctxguard.compact import Compaction, acompact_messages, compact_messages
 from langchain_ctxguard.core.compile import rendered
 from langchain_ctxguard.core.effects import CountTokens
-from langchain_ctxguard.core.ledger import update_ledger
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_request
 from langchain_ctxguard.core.situation import Situation
 from langchain_ctxguard.core.view import situation_in_original
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize
 from langchain_ctxguard.domain.context import ContextHead, read_head
-from langchain_ctxguard.memory.fields import critical
 from langchain_ctxguard.memory.rules import Rulebook
 from langchain_ctxguard.memory.stored import without_heads
 from langchain_ctxguard.ports import Summarizer
@@ -72,7 +70,7 @@ class Conversation:
         """
         situation = self._situation(messages, head)
         if self.book.config.compaction.fallback is not None and self.count(situation.tail) > UNREAD * max(limit, 1):
-            done = compact_messages(messages, **self._settings(messages, head, self._keep(situation.tail, limit)), summarizer=None)
+            done = compact_messages(messages, **self._settings(head, self._keep(situation.tail, limit)), summarizer=None)
             found = read_head(done.head)
             situation = self._situation(messages, found if isinstance(found, ContextHead) else head)
         view = situation.view()
@@ -104,20 +102,19 @@ class Conversation:
             summarizer: Who summarizes; `None`: nobody's model.
             calls: How often the summarizer is expected to call its model: it is given that many times as long.
         """
-        return _head_of(compact_messages(messages, **self._settings(messages, head, keep, calls), summarizer=summarizer), head)
+        return _head_of(compact_messages(messages, **self._settings(head, keep, calls), summarizer=summarizer), head)
 
     async def acompacted(
         self, messages: Sequence[BaseMessage], head: ContextHead | None, *, keep: ContextSize, summarizer: Summarizer | None
     ) -> ContextHead | None:
         """Return the same, without blocking the event loop on the summarizer."""
-        return _head_of(await acompact_messages(messages, **self._settings(messages, head, keep), summarizer=summarizer), head)
+        return _head_of(await acompact_messages(messages, **self._settings(head, keep), summarizer=summarizer), head)
 
     def _situation(self, messages: Sequence[BaseMessage], head: ContextHead | None) -> Situation:
         trusts = self.book.config.compaction.trust_system_messages
         return situation_in_original(messages, head or ContextHead(version=0), rules=self.book.rules(), trust_system_messages=trusts).situation
 
-    def _settings(self, messages: Sequence[BaseMessage], head: ContextHead | None, keep: ContextSize, calls: int = 1) -> dict[str, Any]:
-        fields = critical(update_ledger((), self._situation(messages, head).tail).live)
+    def _settings(self, head: ContextHead | None, keep: ContextSize, calls: int = 1) -> dict[str, Any]:
         settings = self.book.config.compaction
         if calls > 1 and settings.summarizer_timeout_s is not None:
             settings = CompactionSettings.of(settings, summarizer_timeout_s=min(settings.summarizer_timeout_s * calls, _DAY_S))
@@ -127,7 +124,6 @@ class Conversation:
             "keep": keep,
             "token_counter": self.count,
             "previous": head,
-            "must_keep": tuple(dict.fromkeys(field.raw for field in fields)),
         }
 
     def _keep(self, tail: Sequence[BaseMessage], limit: int) -> ContextSize:

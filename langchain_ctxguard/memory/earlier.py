@@ -7,13 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.backends.sentences import sentences
 from langchain_ctxguard.core.clean import ITEM_LIMIT
 from langchain_ctxguard.core.compile import parted, rendered
+from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.identity import make_cut, message_keys
+from langchain_ctxguard.core.ledger import merge_fields
 from langchain_ctxguard.core.roles import text_of
+from langchain_ctxguard.core.sentences import sentences
 from langchain_ctxguard.core.text import readable
 from langchain_ctxguard.domain.context import ContextBody, ContextHead
+from langchain_ctxguard.domain.control import STATEMENTS
 from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.summary import Fact, StructuredSummary
 from langchain_ctxguard.domain.value import digest_of
@@ -29,7 +32,10 @@ def head_of_text(text: str, messages: Sequence[BaseMessage], *, covers: int, ver
     rest = parted(messages).rest
     covers = min(covers, len(rest))
     facts = tuple(Fact(statement=item) for item in dict.fromkeys(_items(text)))
-    body = ContextBody(summary=StructuredSummary(facts=facts), evidence=Evidence(), summary_id=f"ctx-{digest_of(f'{version}:{text}')[:24]}")
+    # Whoever wrote the text, nobody can look up who said a value in it: it is a model's word, and not to be lost all the same.
+    told = (field.model_copy(update={"origin": "ai", "message_id": None}) for field in extract_fields(text) if field.kind not in STATEMENTS)
+    evidence = Evidence(fields=merge_fields((), told).fields)
+    body = ContextBody(summary=StructuredSummary(facts=facts), evidence=evidence, summary_id=f"ctx-{digest_of(f'{version}:{text}')[:24]}")
     return ContextHead(version=version, cut=make_cut(rest, message_keys(rest), covers, start=0), body=body)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.backends.answer import read_prose
-from langchain_ctxguard.backends.sentences import sentences
 from langchain_ctxguard.core.roles import text_of
+from langchain_ctxguard.core.sentences import sentences
 from langchain_ctxguard.domain.summary import Fact, StructuredSummary, SummaryDraft
 from langchain_ctxguard.ports import SummaryRequest
 

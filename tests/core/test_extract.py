@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_ctxguard.core.extract import extract_fields
-from langchain_ctxguard.domain.control import FieldKind
+from langchain_ctxguard.domain.control import ControlField, FieldKind
 from langchain_ctxguard.errors import ConfigurationError
 
 MONDAY = datetime(2026, 5, 4, 10, tzinfo=UTC)
@@ -190,3 +190,10 @@ def test_an_unknown_time_zone_is_refused() -> None:
 def test_what_people_write_otherwise_is_found_whole(text: str, found: list[str]) -> None:
     """Compound units, numbers in groups, files of an office, spans in minutes and seconds: the whole span, or nothing of it."""
     assert found == [field.raw for field in extract_fields(text)]
+
+
+def test_a_found_field_has_every_attribute_of_its_class() -> None:
+    """Fields are made without validation, so a new attribute must be given here too."""
+    (field,) = extract_fields("The budget is 5万元.")
+    assert set(ControlField.model_fields) <= set(field.__dict__)
+    assert field == ControlField.model_validate(field.model_dump())
