@@ -9,13 +9,13 @@ from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.effects import SummaryRequest
+from langchain_ctxguard.core.effects import Spending, SummaryRequest
 from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.domain.prefix import PrefixReport
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 
-__all__ = ["Clock", "Fact", "Hook", "Log", "LogReader", "Summarizer", "SummaryRequest", "TokenCounter"]
+__all__ = ["Clock", "Fact", "Hook", "Log", "LogReader", "Spending", "Summarizer", "SummaryRequest", "TokenCounter"]
 
 Fact = CompactionRecord | ContextEvent | PrefixReport
 """What a hook is told."""

@@ -126,8 +126,7 @@ class Bench:
 
     @property
     def _previous(self) -> StructuredSummary | None:
-        body = self.situation.head.body
-        return None if body is None else body.summary
+        return self.material.previous
 
     @cached_property
     def _kept(self) -> _Kept:

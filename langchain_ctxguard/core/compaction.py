@@ -12,7 +12,7 @@ from typing import NoReturn
 from langchain_ctxguard.core.candidate import Bench, Candidate
 from langchain_ctxguard.core.clean import Cleaned, refusal
 from langchain_ctxguard.core.compile import Compiled, rendered
-from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect, Summarize, SummaryFailure, SummaryRequest
+from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect, Spending, Summarize, SummaryFailure, SummaryRequest
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, widened
@@ -72,6 +72,11 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
             "evicted_tokens": found.material.tokens,
             "elided_results": len(found.material.elided),
             "removed_sentences": asked.removed,
+            "summarizer_calls": asked.spent.calls,
+            "summarizer_tokens_in": asked.spent.tokens_in,
+            "summarizer_tokens_out": asked.spent.tokens_out,
+            "summarizer_seconds": round(asked.spent.seconds, 3),
+            "summarizer_remarks": tuple(asked.spent.remarks),
         }
     )
     return (yield from _judged(found, asked, before, record))
@@ -148,6 +153,7 @@ class _Asked:
     strategy: str = ""
     attempts: int = 0
     failures: list[str] = field(default_factory=list)
+    spent: Spending = field(default_factory=Spending)
 
 
 def _asked(bench: Bench) -> Generator[Effect, Answer, _Asked]:
@@ -158,9 +164,15 @@ def _asked(bench: Bench) -> Generator[Effect, Answer, _Asked]:
         asked.cleaned = bench.cleaned(SummaryDraft(), asked.sources)
         return asked
     request = _request(bench)
+    asked.spent = request.spent
+    attempts = plan.settings.max_attempts
+    if material.redactor_failure is not None:
+        # What could not be redacted is withheld from everybody; a model is not asked about the rest either.
+        asked.failures.append(f"redact: {material.redactor_failure}")
+        attempts = 0
     texts = [text_of(message) for message in material.evicted if not is_synthetic(message)]
     characters, has_evidence = sum(map(len, texts)), any(text.strip() for text in texts)
-    for attempt in range(1, plan.settings.max_attempts + 1):
+    for attempt in range(1, attempts + 1):
         answer = yield Summarize(request, "summarizer", attempt)
         asked.attempts = attempt
         problem = _taken(answer, bench, asked, characters, has_evidence=has_evidence)
@@ -183,8 +195,7 @@ def _asked(bench: Bench) -> Generator[Effect, Answer, _Asked]:
 
 
 def _request(bench: Bench) -> SummaryRequest:
-    body = bench.situation.head.body
-    previous = None if body is None else body.summary
+    previous = bench.material.previous
     spoken = [text_of(message) for message in bench.material.evicted if is_request(message)]
     said = " ".join(spoken[-8:]) or ("" if previous is not None else " ".join(text_of(message) for message in bench.material.evicted[:20]))
     return SummaryRequest(

@@ -16,6 +16,7 @@ from langchain_ctxguard.core.units import Repaired, repair
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
+from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 
 
@@ -91,6 +92,9 @@ class Plan:
     must_keep: tuple[str, ...] = ()
     inferred: Literal["pin", "ask", "off"] = "pin"
     """Rules said in conversation: quoted at once, only kept for a person to decide, or not looked for."""
+
+    redact: Redactor | None = None
+    """The application's redactor: what leaves the view is seen by it first."""
 
     tool_tokens: int = 0
     nonce: str = ""

@@ -154,6 +154,7 @@ class Turns:
         self._hatches = Hatches(self._engine.record)
         self._place = Place(workspace=given.workspace, agent=agent)
         self._verifier = Verifier(extensions.validators)
+        self._redact = extensions.redact
         self._verifier.prepare(own)
         block = render_rules(self._rules.at(self._place).pinned)
         check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(block)]) if block else 0)
@@ -532,6 +533,7 @@ class Turns:
             limit=attempt.limit,
             min_kept=self._min_kept(attempt),
             inferred=self._inferred,
+            redact=self._redact,
             tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,
             nonce=uuid.uuid4().hex,
             strategy=(summarizer or self._engine.summarizer).name,

@@ -16,6 +16,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langchain_ctxguard.backends.chat_model import PROMPT, ChatModelSummarizer
+from langchain_ctxguard.backends.patience import Patience
 from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary, SummaryDraft, Trust
 from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
 from langchain_ctxguard.ports import Summarizer, SummaryRequest
@@ -185,6 +186,10 @@ CALL = {"name": "lookup", "args": {}, "id": "x", "type": "tool_call"}
         ("之前的对话太长，无法总结。", "placeholder"),
         ('{"user_intent": "Previous conversation was too long to summarize."}', "placeholder"),
         ("The user asked for a refund and got it.", "not_json"),
+        ("The user wrote in about order 12. " * 40, "not_json"),
+        (AIMessage("", response_metadata={"finish_reason": "content_filter"}), "refused"),
+        (AIMessage(PLAIN, additional_kwargs={"refusal": "I cannot."}), "refused"),
+        (AIMessage([{"type": "refusal", "refusal": "I cannot."}]), "refused"),
         ("<html><body>502 Bad Gateway</body></html>", "not_json"),
         ("{" * 5_000, "not_json"),
         ("[" * 5_000, "not_json"),
@@ -217,7 +222,7 @@ async def test_what_the_model_raises_is_passed_on() -> None:
         msg = "no route"
         raise ConnectionError(msg)
 
-    summarizer = ChatModelSummarizer(WatchedModel(reply=down))
+    summarizer = ChatModelSummarizer(WatchedModel(reply=down), patience=Patience(retries=0))
     with pytest.raises(ConnectionError):
         summarizer.summarize(ask())
     with pytest.raises(ConnectionError):
@@ -237,7 +242,7 @@ def test_the_request_is_one_system_and_one_human_message_of_plain_text() -> None
     assert all(isinstance(message.content, str) for message in prompt)
     assert "看图" in prompt[1].content
     assert "https://example.com/chart.png" in prompt[1].content
-    assert "[image image/png sha256 " in prompt[1].content
+    assert "[image: image/png, 15000 bytes, sha256 " in prompt[1].content
     assert "QUJDQUJD" not in prompt[1].content
 
 
@@ -466,15 +471,22 @@ def test_the_prompt_says_what_notes_may_not_hold(word: str) -> None:
 
 
 def test_an_empty_answer_midway_loses_no_notes() -> None:
-    """A part with nothing to report may be answered with nothing, unless there were notes to carry on."""
+    """A part with nothing to report may be answered with nothing: the notes are kept by code, not by being said again."""
     messages = [*tool_loop(30, request=None), human("FACT-5"), *tool_loop(30, start=30, request=None)]
     quiet = answering(remembering(r"FACT-\d+"))
     assert [fact.statement for fact in summarize(quiet, ask(messages), chunk_tokens=1_500).facts] == ["FACT-5"]
 
     forgetful = answering(remembering(r"ORD-0000"), "{}")
-    with pytest.raises(InvalidSummaryError) as refused:
-        summarize(forgetful, ask(messages), chunk_tokens=1_500)
-    assert refused.value.reason == "empty"
+    assert [fact.statement for fact in summarize(forgetful, ask(messages), chunk_tokens=1_500).facts] == ["ORD-0000"]
+
+
+def test_a_model_that_has_nothing_to_say_about_anything_gives_no_summary() -> None:
+    """Notes carried on from before do not hide that the messages were not summarized."""
+    previous = StructuredSummary(facts=(Fact(statement="The code is 7741."),))
+    for messages in (MESSAGES, tool_loop(60, request=None)):
+        with pytest.raises(InvalidSummaryError) as refused:
+            summarize(answering("{}"), ask(messages, previous=previous), chunk_tokens=1_500)
+        assert refused.value.reason == "empty"
 
 
 def test_an_empty_window_asks_nobody() -> None:
