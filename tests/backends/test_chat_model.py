@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -495,3 +496,58 @@ def test_an_empty_window_asks_nobody() -> None:
 
     assert summarize(model, ask([])).is_empty
     assert model.seen == []
+
+
+CHINESE = json.dumps({"user_intent": "用户想要退款", "facts": [{"statement": "退款金额已经确认"}]}, ensure_ascii=False)
+ENGLISH = json.dumps({"user_intent": "The user wants a refund", "facts": [{"statement": "The amount of the refund is settled"}]})
+
+
+@pytest.mark.parametrize(("language", "right", "wrong"), [("zh", CHINESE, ENGLISH), ("en", ENGLISH, CHINESE)])
+async def test_an_answer_in_another_language_is_asked_for_once_more(language: str, right: str, wrong: str) -> None:
+    """The second answer counts; one that is wrong again is taken, and the record says so."""
+    messages = [human("退款" if language == "en" else "refund")]
+    for is_async in (False, True):
+        for second, remarks in ((right, []), (wrong, ["wrong_language"]), ("no JSON", ["wrong_language"])):
+            model, request = answering(wrong, second), ask(messages, language=language)
+            summarizer = ChatModelSummarizer(model)
+            draft = await summarizer.asummarize(request) if is_async else summarizer.summarize(request)
+
+            assert json.loads(second if second == right else wrong)["user_intent"] == draft.user_intent
+            assert remarks == request.spent.remarks
+            assert len(model.seen) == 2
+            assert f"language of the conversation ({language})" in str(model.seen[1][-1].content)
+
+
+def test_a_model_that_keeps_to_its_own_language_costs_one_call_more_in_all() -> None:
+    """However many parts there are, it is told once."""
+    model = answering(ENGLISH)
+    request = ask([human("退款"), *tool_loop(40, request=None)], language="zh")
+    ChatModelSummarizer(model, chunk_tokens=1_500).summarize(request)
+
+    assert sum("Language of the conversation" in str(prompt[-1].content) for prompt in model.seen) == len(model.seen)
+    assert sum("An answer in another language came before" in str(prompt[-1].content) for prompt in model.seen) == 1
+    assert ["wrong_language"] == request.spent.remarks
+
+
+def test_a_text_that_had_to_be_copied_is_on_record() -> None:
+    """The record tells a model that kept a text from one for which code did."""
+    for answer, remarks in (('{"user_intent": "refund"}', ["must_keep_copied"]), ('{"facts": ["refund 80 EUR"]}', [])):
+        request = ask(must_keep=("refund 80 EUR",))
+        draft = ChatModelSummarizer(answering(answer)).summarize(request)
+        assert any("refund 80 EUR" in fact.statement for fact in draft.facts)
+        assert remarks == request.spent.remarks
+
+
+def test_a_summarizer_serves_many_threads() -> None:
+    """Answers and costs stay with the request they belong to."""
+    model = answering(remembering(r"FACT-\d+"))
+    summarizer = ChatModelSummarizer(model, chunk_tokens=1_500)
+
+    def work(number: int) -> tuple[SummaryDraft, int]:
+        request = ask([human(f"FACT-{number}"), *tool_loop(number % 5 * 6, request=None)])
+        return summarizer.summarize(request), request.spent.calls
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(work, range(40)))
+    assert [[f"FACT-{number}"] for number in range(40)] == [[fact.statement for fact in draft.facts] for draft, _ in results]
+    assert len(model.seen) == sum(calls for _, calls in results)
