@@ -41,6 +41,7 @@ class Asking:
             ConfigurationError: the model cannot be asked that way.
         """
         chosen = method or method_of(model)
+        model = _without_streaming(model)
         if chosen == "words":
             return cls("words", model)
         try:
@@ -89,6 +90,16 @@ def innermost(model: Any) -> Any:
     while isinstance(model, RunnableBindingBase):
         model = model.bound
     return model
+
+
+def _without_streaming(model: Any) -> _Model:
+    """Return the model, or a copy that answers whole: in a graph that streams it would stream too, to nobody, and some report no cost then."""
+    if isinstance(model, RunnableBindingBase):
+        return model.model_copy(update={"bound": _without_streaming(model.bound)})
+    if isinstance(model, BaseChatModel) and model.disable_streaming is not True:
+        return model.model_copy(update={"disable_streaming": True})
+    whole: _Model = model
+    return whole
 
 
 def _can_be_structured(model: Any) -> bool:

@@ -14,6 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_openai import ChatOpenAI
+from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langchain_ctxguard.backends.asking import Method
 from langchain_ctxguard.backends.chat_model import ChatModelSummarizer
@@ -358,3 +359,30 @@ def test_a_model_with_retries_of_its_own_is_held_to_the_schema_too(dialect: str,
     assert bound.method == "words"
     assert is_the_draft(bound.summarize(ask()))
     assert 77 in wire.bodies[-1].values()
+
+
+@pytest.mark.parametrize("dialect", STRUCTURED)
+@pytest.mark.parametrize("method", ["json_schema", "words"])
+async def test_a_graph_that_streams_does_not_make_the_summarizer_stream(dialect: str, method: Method, wire: Wire) -> None:
+    """In a node of a graph that streams messages the answer comes whole, with its cost, and no token of it is heard."""
+    request = ask()
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        draft = await ChatModelSummarizer(model_of(dialect, wire), method=method).asummarize(request)
+        assert is_the_draft(draft)
+        return {"messages": [AIMessage("done", id="done")]}
+
+    def sync_node(state: MessagesState) -> dict[str, Any]:
+        assert is_the_draft(ChatModelSummarizer(model_of(dialect, wire), method=method).summarize(request))
+        return {}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("agent", node)
+    graph.add_node("sync", sync_node)
+    graph.add_edge(START, "agent")
+    graph.add_edge("agent", "sync")
+    graph.add_edge("sync", END)
+    stream = graph.compile().astream({"messages": [human("hi")]}, stream_mode="messages")
+    assert ["done"] == [chunk.content async for chunk, _ in stream]
+    assert wire.refused == []
+    assert request.spent.tokens_in == 2 * USAGE[0]
