@@ -99,8 +99,7 @@ class Engine:
             try:
                 return _draft(within(self._timeout_s, lambda: who.summarize(effect.request)))
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a summarizer may fail in any way; none of them may reach the run
-                effect.request.spent.is_over |= isinstance(error, TimeoutError)
-                return _failure(error)
+                return _given_up(effect, error)
 
     async def _asummarize(self, effect: Summarize, summarizer: Summarizer) -> SummaryDraft | SummaryFailure:
         who = self._who(effect, summarizer)
@@ -114,7 +113,7 @@ class Engine:
                 # Nobody cancelled the run: the summarizer gave up in its own way.
                 return _failure(error)
             except Exception as error:  # noqa: BLE001 - as above
-                return _failure(error)
+                return _given_up(effect, error)
 
     def _who(self, effect: Summarize, summarizer: Summarizer) -> Summarizer:
         match effect.by:
@@ -128,6 +127,13 @@ class Engine:
 
 def _draft(answer: Any) -> SummaryDraft | SummaryFailure:
     return answer if isinstance(answer, SummaryDraft) else SummaryFailure("wrong_type", is_down=False)
+
+
+def _given_up(effect: Summarize, error: BaseException) -> SummaryFailure:
+    """Return the failure; where nobody waits any more, say so to a summarizer that may still be at work."""
+    if isinstance(error, TimeoutError):
+        effect.request.spent.is_over = True
+    return _failure(error)
 
 
 def _failure(error: BaseException) -> SummaryFailure:

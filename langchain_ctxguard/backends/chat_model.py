@@ -58,8 +58,8 @@ _HALVINGS = 2
 class ChatModelSummarizer(Runnable[Sequence[BaseMessage], str]):
     """Summarizes with a chat model.
 
-    The model is called as it is and never changed: what it is asked with is bound to a copy. Its calls carry the tag `nostream` and the marks of an
-    internal call, so no token of a summary reaches a user's message stream; callbacks and tracing of the run around it apply.
+    The model given is never changed: what it is asked with is bound to a copy, which does not stream. Its calls carry the tag `nostream` and the
+    marks of an internal call, so no token of a summary reaches a user's message stream; callbacks and tracing of the run around it apply.
 
     It is also a runnable from messages to the text of a summary, so LangChain's own middleware takes it:
 

@@ -17,6 +17,7 @@ from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, widened
 from langchain_ctxguard.core.provenance import Sources
+from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, text_of
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
@@ -204,9 +205,14 @@ def _request(bench: Bench) -> SummaryRequest:
         previous=previous,
         max_tokens=bench.bounds.summary,
         count=bench.count,
-        must_keep=bench.plan.must_keep,
+        must_keep=_texts_to_keep(bench.plan),
         language=language_of(said) or (None if previous is None else previous.language),
     )
+
+
+def _texts_to_keep(plan: Plan) -> tuple[str, ...]:
+    """Return the texts to keep as the redactor leaves them: so they stand in what it has seen."""
+    return plan.must_keep if plan.redact is None else tuple(map(Redaction(plan.redact).text, plan.must_keep))
 
 
 def _taken(answer: Answer, bench: Bench, asked: _Asked, characters: int, *, has_evidence: bool) -> str | None:
