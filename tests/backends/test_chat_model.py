@@ -247,6 +247,36 @@ def test_the_request_is_one_system_and_one_human_message_of_plain_text() -> None
     assert "QUJDQUJD" not in prompt[1].content
 
 
+BYTES = "QUJD" * 10
+
+
+@pytest.mark.parametrize(
+    ("block", "reference"),
+    [
+        ({"type": "image", "source_type": "base64", "data": BYTES, "mime_type": "image/png"}, "[image: image/png, 30 bytes, sha256 "),
+        ({"type": "image", "file_id": "file-7"}, "[image: file-7]"),
+        ({"type": "image", "url": "https://x.example/a.png"}, "[image: https://x.example/a.png]"),
+        ({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{BYTES}"}}, "[image: 30 bytes, sha256 "),
+        ({"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "QQ=="}}, "[image: image/jpeg, 1 bytes, sha256 "),
+        (
+            {"type": "document", "title": "结算.pdf", "source": {"type": "url", "url": "https://x.example/b.pdf"}},
+            "结算.pdf, https://x.example/b.pdf]",
+        ),
+        ({"type": "file", "file": {"filename": "a.csv", "file_data": f"data:text/csv;base64,{BYTES}"}}, "[file: a.csv, 30 bytes, sha256 "),
+        ({"type": "input_file", "file_id": "file-8"}, "[file: file-8]"),
+        ({"type": "input_audio", "input_audio": {"data": BYTES, "format": "wav"}}, "[audio: wav, 30 bytes, sha256 "),
+        ({"type": "video"}, "[video: unnamed]"),
+    ],
+)
+def test_pictures_and_files_become_references(block: dict[str, Any], reference: str) -> None:
+    """Name, kind, address and size; never their bytes."""
+    model = answering(PLAIN)
+    summarize(model, ask([human([{"type": "text", "text": "看"}, block])]))
+
+    assert reference in transcripts(model)[0]
+    assert BYTES not in transcripts(model)[0]
+
+
 def test_calls_and_results_are_told_whole_and_reasoning_is_left_out() -> None:
     """Arguments, ids, results and failures are text; signed thinking goes nowhere."""
     thinking = {"type": "thinking", "thinking": "SECRET THOUGHT", "signature": "SIGNED"}
