@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
+from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import RunnableLambda
 
 from langchain_ctxguard.backends.asking import Asking, method_of
 from langchain_ctxguard.backends.chat_model import ChatModelSummarizer
+from langchain_ctxguard.backends.notes_schema import notes_schema
 from langchain_ctxguard.errors import ConfigurationError
+from langchain_ctxguard.ports import SummaryRequest
+from tests.support.builders import human, tool_loop
 from tests.support.models import WatchedModel
 
 
@@ -93,3 +98,16 @@ def test_a_method_nobody_knows_is_refused() -> None:
     """The error lists the ones there are."""
     with pytest.raises(ConfigurationError, match="json_schema, function_calling, words"):
         ChatModelSummarizer(model(Structured, None), method="json_mode")  # type: ignore[arg-type]  # a slip, as a caller without a type checker makes it
+
+
+def test_the_schema_takes_its_place_in_the_window() -> None:
+    """Prompt, schema, transcript and room for the answer together stay within what the model takes."""
+    structured = model(Structured, {"structured_output": True, "max_input_tokens": 6_000})
+    messages = [human("Report."), *tool_loop(80, request=None)]
+    sources = tuple(f"m{number}" for number in range(len(messages)))
+    ChatModelSummarizer(structured).summarize(SummaryRequest(tuple(messages), sources, None, 300, count_tokens_approximately))
+
+    schema = count_tokens_approximately([human(json.dumps(notes_schema()))])
+    sizes = [count_tokens_approximately(prompt) for prompt in structured.seen]
+    assert len(sizes) > 2
+    assert max(sizes) + schema + 300 <= 6_000
