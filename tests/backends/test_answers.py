@@ -35,7 +35,7 @@ ANSWERS: dict[str, tuple[str, list[str | AIMessage]]] = {
     "texts where objects belong, numbers, nulls": ("taken", ['{"facts": ["已付款", 80], "decisions": null, "pending_items": "寄出"}']),
     "a type that means nothing there": (
         "wrong_type",
-        ['{"facts": 5}', '["a"]', '{"user_intent": {"a": {"b": 1}}}', '{"facts": [{"statement": [1]}]}'],
+        ['{"facts": 5}', '["a"]', '{"user_intent": {"a": {"b": 1}}}', '{"facts": [{"statement": {"a": 1}}]}'],
     ),
     "keys nobody asked for": ("dropped", [json.dumps({**NOTES, "actions_done": ["x"], "status": "approved"})]),
     "another language than the conversation's": ("wrong_language", [ENGLISH]),

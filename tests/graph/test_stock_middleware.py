@@ -27,10 +27,12 @@ NOTES = json.dumps(
     {
         "user_intent": "Report every discrepancy.",
         "facts": [{"statement": "The limit is 500 EUR.", "source": 1, "quote": "The limit is 500 EUR."}],
-        "pending_items": ["mail the ledger"],
+        "pending_items": ["Mail the ledger."],
     }
 )
-CONVERSATION = with_ids([human("The limit is 500 EUR. Never delete an order. Report every discrepancy."), *tool_loop(8, request=None)])
+CONVERSATION = with_ids(
+    [human("The limit is 500 EUR. Never delete an order. Mail the ledger. Report every discrepancy."), *tool_loop(8, request=None)]
+)
 
 
 def notes_model(reply: Callable[[int, list[BaseMessage]], AIMessage] = lambda call, messages: AIMessage(NOTES)) -> WatchedModel:
@@ -62,7 +64,7 @@ async def test_the_middleware_takes_the_summarizer_itself(is_async: bool) -> Non
     text = await summary_of(middleware(ChatModelSummarizer(model)), CONVERSATION, is_async=is_async)
 
     assert "The limit is 500 EUR." in text
-    assert "mail the ledger" in text
+    assert "Mail the ledger." in text
     assert "query_order" in text
     assert '"Never delete an order."' in text
     assert SUMMARY_CLOSING in text
