@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
@@ -98,22 +99,36 @@ def _completed(text: str) -> dict[str, Any] | None:
 
 def _resting_places(text: str, start: int) -> list[tuple[int, str]]:
     """Return where the object could be ended and the brackets that would end it, last place first."""
-    places: list[tuple[int, str]] = []
-    open_brackets: list[str] = []
+    places: deque[tuple[int, _Open | None]] = deque(maxlen=_ENDS)
+    innermost: _Open | None = None
     is_quoted = is_escaped = False
     for at in range(start, len(text)):
         letter = text[at]
         if is_quoted:
             if not is_escaped and letter == '"':
                 is_quoted = False
-                places.append((at + 1, "".join(reversed(open_brackets))))
+                places.append((at + 1, innermost))
             is_escaped = letter == "\\" and not is_escaped
         elif letter == '"':
             is_quoted = True
         elif letter in "{[":
-            open_brackets.append("}" if letter == "{" else "]")
-        elif letter in "}]" and open_brackets:
-            open_brackets.pop()
-            places.append((at + 1, "".join(reversed(open_brackets))))
-        places = places[-_ENDS:] if len(places) > _ENDS * _ENDS else places
-    return places[::-1][:_ENDS]
+            innermost = _Open("}" if letter == "{" else "]", innermost)
+        elif letter in "}]" and innermost is not None:
+            innermost = innermost.outer
+            places.append((at + 1, innermost))
+    return [(at, _closers(bracket)) for at, bracket in reversed(places)]
+
+
+class _Open(NamedTuple):
+    """A bracket that is open, and the one around it. Shared by all places inside of it: a place costs the same at any depth."""
+
+    closer: str
+    outer: _Open | None
+
+
+def _closers(bracket: _Open | None) -> str:
+    closers = []
+    while bracket is not None:
+        closers.append(bracket.closer)
+        bracket = bracket.outer
+    return "".join(closers)

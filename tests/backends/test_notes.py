@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any, Literal
 
 import pytest
@@ -204,3 +205,17 @@ def test_a_draft_says_its_texts_once_each() -> None:
     """Names of messages and members of closed sets are no texts."""
     draft = SummaryDraft(user_intent="go", facts=(Fact(statement="paid", said_by="tool", source="m-1", quote="it is paid"),), pending_items=("call",))
     assert ["go", "call", "paid", "it is paid"] == list(texts_of(draft))
+
+
+@pytest.mark.parametrize("piece", ['{"a":', '{"a": "b", ', '[{"a": "', "{", '"', '{"a": 1,}', "\\"])
+def test_an_answer_of_any_depth_is_read_in_linear_time(piece: str) -> None:
+    """Ten times the brackets cost ten times the time, give or take."""
+
+    def seconds(size: int) -> float:
+        text = piece * (size // len(piece))
+        began = time.perf_counter()
+        object_in(text, {"a"})
+        return time.perf_counter() - began
+
+    small = max(min(seconds(20_000) for _ in range(3)), 0.002)
+    assert seconds(200_000) < 40 * small
