@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import threading
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar, assert_never
 
+from langchain_ctxguard.backends.deadline import awithin, within
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.backends.tokens import counter_for
@@ -24,7 +23,7 @@ Result = TypeVar("Result")
 Person = Callable[[AskPerson], Decided]
 """Puts a question to a person and returns the answer; a graph's `interrupt` raises until there is one."""
 
-_REASONS = frozenset({"empty", "placeholder", "not_json", "tool_call", "reasoning_only", "too_long", "wrong_type"})
+_REASONS = frozenset({"empty", "placeholder", "not_json", "tool_call", "reasoning_only", "refused", "too_long", "wrong_type"})
 """Why an answer is no summary, as far as it may go on record: any other word could be one of the conversation."""
 
 _NAME_SHOWN = 80
@@ -130,13 +129,13 @@ class Engine:
             try:
                 return _draft(within(self._timeout_s, lambda: who.summarize(effect.request)))
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a summarizer may fail in any way; none of them may reach the run
-                return _failure(error)
+                return _given_up(effect, error)
 
     async def _asummarize(self, effect: Summarize, summarizer: Summarizer) -> SummaryDraft | SummaryFailure:
         who = self._who(effect, summarizer)
         with self._hooks.span("summarize", {"strategy": who.name, "attempt": effect.attempt}):
             try:
-                return _draft(await _awithin(self._timeout_s, who.asummarize(effect.request)))
+                return _draft(await awithin(self._timeout_s, who.asummarize(effect.request)))
             except asyncio.CancelledError as error:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
@@ -144,7 +143,7 @@ class Engine:
                 # Nobody cancelled the run: the summarizer gave up in its own way.
                 return _failure(error)
             except Exception as error:  # noqa: BLE001 - as above
-                return _failure(error)
+                return _given_up(effect, error)
 
     def _who(self, effect: Summarize, summarizer: Summarizer) -> Summarizer:
         match effect.by:
@@ -160,6 +159,13 @@ def _draft(answer: Any) -> SummaryDraft | SummaryFailure:
     return answer if isinstance(answer, SummaryDraft) else SummaryFailure("wrong_type", is_down=False)
 
 
+def _given_up(effect: Summarize, error: BaseException) -> SummaryFailure:
+    """Return the failure; where nobody waits any more, say so to a summarizer that may still be at work."""
+    if isinstance(error, TimeoutError):
+        effect.request.spent.is_over = True
+    return _failure(error)
+
+
 def _failure(error: BaseException) -> SummaryFailure:
     if isinstance(error, InvalidSummaryError):
         reason: Any = getattr(error, "reason", None)
@@ -169,59 +175,6 @@ def _failure(error: BaseException) -> SummaryFailure:
     # The type alone: an error's words may hold text of the conversation, and must never become context.
     name = type(error).__name__
     return SummaryFailure(name if name.isidentifier() and len(name) <= _NAME_SHOWN else "error", is_down=True)
-
-
-def within(timeout_s: float | None, call: Callable[[], Result]) -> Result:
-    """Return what `call` returns, or raise `TimeoutError` after `timeout_s` seconds.
-
-    The call runs in a daemon thread with the caller's context, so a hanging one holds up neither the run nor the end of the process.
-    """
-    if timeout_s is None:
-        return call()
-    context = contextvars.copy_context()
-    box: list[tuple[bool, Any]] = []
-
-    def work() -> None:
-        try:
-            box.append((True, context.run(call)))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
-            box.append((False, error))
-
-    thread = threading.Thread(target=work, name="ctxguard-summarizer", daemon=True)
-    thread.start()
-    thread.join(timeout_s)
-    if not box:
-        msg = f"no answer within {timeout_s} s"
-        raise TimeoutError(msg)
-    succeeded, value = box[0]
-    if not succeeded:
-        raise value
-    result: Result = value
-    return result
-
-
-async def _awithin(timeout_s: float | None, call: Any) -> Any:
-    if timeout_s is None:
-        return await call
-    # `wait` does not wait for the cancelled task: one that swallows its cancellation would hold up the run.
-    task = asyncio.ensure_future(call)
-    try:
-        done, _ = await asyncio.wait({task}, timeout=timeout_s)
-    except asyncio.CancelledError:
-        task.cancel()
-        raise
-    if not done:
-        task.cancel()
-        task.add_done_callback(_forget)
-        msg = f"no answer within {timeout_s} s"
-        raise TimeoutError(msg)
-    return task.result()
-
-
-def _forget(task: asyncio.Future[Any]) -> None:
-    """Take notice of an abandoned task's end, so that asyncio does not report its error as unseen."""
-    if not task.cancelled():
-        task.exception()
 
 
 class _Hooks:

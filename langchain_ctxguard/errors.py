@@ -53,7 +53,8 @@ class CompactionError(ContextGuardError):
 class InvalidSummaryError(CompactionError):
     """A summarizer's answer is not usable as a summary.
 
-    `reason` is one word for the record: `empty`, `placeholder`, `not_json`, `tool_call`, `reasoning_only`, `too_long` or `wrong_type`.
+    `reason` is one word for the record: `empty`, `placeholder`, `not_json`, `tool_call`, `reasoning_only`, `refused`,
+    `too_long` or `wrong_type`.
     """
 
     def __init__(self, message: str, *, reason: str) -> None:

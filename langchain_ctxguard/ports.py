@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.effects import SummaryRequest
+from langchain_ctxguard.core.effects import Spending, SummaryRequest
 from langchain_ctxguard.domain.anchor import Anchor, Finding
 from langchain_ctxguard.domain.hit import Hit
 from langchain_ctxguard.domain.log import Entry, Stream
@@ -25,6 +25,7 @@ __all__ = [
     "Hook",
     "Log",
     "LogReader",
+    "Spending",
     "Summarizer",
     "SummaryRequest",
     "TextIndex",

@@ -307,3 +307,34 @@ def test_a_reversed_decision_is_the_later_one() -> None:
     live = [(field.kind.value, field.value or field.raw) for field in done.fields if "PostgreSQL" in field.raw]
     assert 1 == len(live), live
     assert "choice_rejected" == live[0][0]
+
+
+def test_what_the_redactor_removed_is_not_carried() -> None:
+    """A value somebody may not keep is no value to keep."""
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    from langchain_ctxguard.core.compaction import compaction_flow
+    from langchain_ctxguard.core.situation import FieldPlan, Plan
+    from langchain_ctxguard.core.view import situation_in
+    from langchain_ctxguard.domain.config import CompactionSettings
+    from langchain_ctxguard.domain.context import ContextHead
+    from langchain_ctxguard.engine import Engine, counter_of
+
+    said = [
+        HumanMessage("Hello."),
+        AIMessage("Hi."),
+        HumanMessage("My phone is +49 30 1234567, order ORD-7712."),
+        AIMessage("Noted. " * 200),
+        HumanMessage("Go on."),
+    ]
+    situation = situation_in(said, ContextHead(version=0), rules=()).situation
+    plan = Plan(
+        settings=CompactionSettings(), trigger="requested", keep=("turns", 1), window=128_000, fields=FieldPlan(),
+        redact=lambda text: text.replace("+49 30 1234567", "[phone]"),
+    )  # fmt: skip
+    done = Engine(summarizer=forgetful()).run(compaction_flow(situation, plan, counter_of(None)))
+
+    shown = "\n".join(message.text for message in done.view.messages)
+    assert "ORD-7712" in shown
+    assert "1234567" not in shown
+    assert "1234567" not in str(done.head.to_dict())

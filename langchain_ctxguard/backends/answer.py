@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, TypeVar, get_args
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, NoReturn
 
 from langchain_core.messages import AIMessage, BaseMessage
 
+from langchain_ctxguard.backends.answer_json import object_in
+from langchain_ctxguard.backends.notes_schema import NOTES, SETTLED, SOURCE_FIELDS, Form, form_of, main_field, told
 from langchain_ctxguard.core.roles import calls_of, text_of
-from langchain_ctxguard.domain.summary import Decision, Fact, Origin, SummaryDraft
+from langchain_ctxguard.domain.summary import SummaryDraft
+from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.errors import InvalidSummaryError
 
-T = TypeVar("T")
-
-_KEYS = ("user_intent", "pending_items", "facts", "decisions", "open_questions")
-_FACT_KEYS = frozenset({"statement", "said_by", "source", "quote", "status"})
-_DECISION_KEYS = frozenset({"chosen", "rejected", "why"})
-_ORIGINS: dict[Any, Origin] = {origin: origin for origin in get_args(Origin) if origin != "registry"}
 _THOUGHTS = ("think", "thinking", "reasoning", "thought")
 _CALL_SYNTAX = re.compile(r"<\|?/?(?:tool_call|tool_calls|function_call|function_calls|invoke|python_tag)\b|<｜tool", re.IGNORECASE)
 _PLACEHOLDERS = (
@@ -35,41 +31,90 @@ _PLACEHOLDERS = (
     "之前的对话太长",
 )
 _PLACEHOLDER_LENGTH = 120
-_JSON_STARTS = 12
-"""How many opening braces are tried as the start of the object."""
+_CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
+_REFUSED = frozenset({"refusal", "content_filter", "safety", "prohibited_content", "blocklist", "spii", "recitation"})
+_ENDINGS = ("finish_reason", "stop_reason", "done_reason")
 
 
-def read_answer(answer: BaseMessage | str, *, longest: int, find_source: Callable[[Any], str | None], may_be_empty: bool = False) -> SummaryDraft:
+class Reading(NamedTuple):
+    """What an answer holds."""
+
+    draft: SummaryDraft
+    settled: tuple[str, ...] = ()
+    """Which of the notes so far it says no longer stand."""
+
+    is_cut_off: bool = False
+    """Whether it broke off; what was complete in it is there."""
+
+
+def read_answer(answer: BaseMessage | str, *, longest: int, find_source: Callable[[Any], str | None], may_be_empty: bool = False) -> Reading:
     """Return the draft an answer holds.
 
     Args:
         answer: What the model returned.
         longest: Characters from which on an answer is no summary.
         find_source: Resolves what a fact names as its source to the identity of a message, `None` where there is no such message.
-        may_be_empty: Take an object that tells nothing: more of the conversation is still to be read.
+        may_be_empty: Take an object that tells nothing: there is nothing new, or more of the conversation is still to be read.
 
     Raises:
         InvalidSummaryError: saying why it is no summary.
     """
-    text = _said(answer)
-    if len(text) > longest:
-        _refuse("too_long", f"it has {len(text)} characters, ten times what it was given")
-    data = _object_in(text)
+    keys = frozenset({*told(SummaryDraft), SETTLED})
+    given = _given(answer)
+    if isinstance(given, str) and len(given) > longest:
+        _refuse("too_long", f"it has {len(given)} characters, ten times what it was given")
+    data, breaks_off = (given, False) if isinstance(given, Mapping) else object_in(given, keys)
+    if data is None:
+        _refuse("not_json", "it holds no JSON object")
+    if not isinstance(data, Mapping):
+        _refuse("wrong_type", f"it is a JSON {type(data).__name__}, not an object")
+    breaks_off = breaks_off or is_cut_off(answer)
     if not data and may_be_empty:
-        return SummaryDraft()
-    if not any(key in data for key in _KEYS):
+        return Reading(SummaryDraft(), is_cut_off=breaks_off)
+    if not any(key in data for key in keys):
         if {"name", "tool", "function"} & data.keys() and {"arguments", "args", "parameters", "input"} & data.keys():
             _refuse("tool_call", "it is a tool call written as text")
         _refuse("empty" if not data else "wrong_type", "the object has none of the keys asked for")
-    draft = _Reader(find_source).draft(data)
-    if draft.is_empty:
-        if may_be_empty:
-            return draft
+    reader = _Reader(find_source)
+    draft, settled = reader.draft(data), reader.settled(data)
+    if draft.is_empty and not settled and not may_be_empty:
         _refuse("empty", "every part of it is empty")
-    strings = [draft.user_intent, *draft.pending_items, *(fact.statement for fact in draft.facts), *draft.open_questions]
-    if all(_is_placeholder(string) for string in strings if string) and not draft.decisions:
+    strings = list(texts_of(draft))
+    if strings and all(map(_is_placeholder, strings)):
         _refuse("placeholder", "it says only that there is no summary")
-    return draft
+    if sum(map(len, strings)) > longest:
+        _refuse("too_long", "it says ten times what it was given")
+    return Reading(draft, settled, breaks_off)
+
+
+def texts_of(value: Value) -> Iterator[str]:
+    """Yield every text in a draft that a model was asked for, but the names of messages and what stands for itself in a closed set."""
+    for name, field in told(type(value)).items():
+        form = form_of(field.annotation)
+        inner = form.of if form.kind == "list" else form
+        if name in SOURCE_FIELDS or inner.kind == "choice":
+            continue
+        held = getattr(value, name)
+        for item in held if isinstance(held, tuple) else (held,):
+            if isinstance(item, Value):
+                yield from texts_of(item)
+            elif isinstance(item, str) and item:
+                yield item
+
+
+def is_cut_off(answer: BaseMessage | str) -> bool:
+    """Say whether the provider reports that an answer reached its length."""
+    return bool(endings_of(answer) & _CUT_OFF)
+
+
+def endings_of(answer: BaseMessage | str) -> frozenset[str]:
+    """Return what a provider says about why the answer ended, in lower case."""
+    if isinstance(answer, str):
+        return frozenset()
+    metadata = answer.response_metadata
+    details = metadata.get("incomplete_details")
+    named = [metadata.get(name) for name in _ENDINGS] + ([details.get("reason")] if isinstance(details, Mapping) else [])
+    return frozenset(name.lower() for name in named if isinstance(name, str))
 
 
 def read_prose(answer: BaseMessage | str, *, longest: int) -> str:
@@ -93,8 +138,25 @@ def _refuse(reason: str, why: str) -> NoReturn:
     raise InvalidSummaryError(msg, reason=reason)
 
 
+def _given(answer: BaseMessage | str) -> str | Mapping[str, Any]:
+    """Return the arguments of the call that is the answer, or the answer's words without its reasoning."""
+    if not isinstance(answer, str):
+        if _is_refused(answer):
+            _refuse("refused", "the model declined to answer")
+        call = next((call for call in calls_of(answer) if call.name == NOTES), None)
+        if call is not None:
+            return call.arguments if isinstance(call.arguments, (str, Mapping)) else str(call.arguments)
+    return _said(answer)
+
+
+def _is_refused(answer: BaseMessage) -> bool:
+    if endings_of(answer) & _REFUSED or answer.additional_kwargs.get("refusal"):
+        return True
+    content = answer.content
+    return not isinstance(content, str) and any(isinstance(block, dict) and block.get("type") == "refusal" for block in content)
+
+
 def _said(answer: BaseMessage | str) -> str:
-    """Return the words of an answer without its reasoning."""
     raw = answer if isinstance(answer, str) else text_of(answer)
     text = _without_thoughts(raw).strip()
     if not isinstance(answer, str):
@@ -136,153 +198,92 @@ def _is_placeholder(text: str) -> bool:
     return len(folded) <= _PLACEHOLDER_LENGTH and any(words in folded for words in _PLACEHOLDERS)
 
 
-def _object_in(text: str) -> dict[str, Any]:
-    """Return the JSON object in a text: alone, in a fence, amid prose, or cut off at its end."""
-    try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):
-        whole = None
-    if isinstance(whole, dict):
-        return whole
-    if whole is not None:
-        _refuse("wrong_type", f"it is a JSON {type(whole).__name__}, not an object")
-    found = list(_objects(text))
-    known = [data for data in found if any(key in data for key in _KEYS)]
-    if known:
-        return known[0]
-    repaired = _completed(text)
-    if repaired is not None and any(key in repaired for key in _KEYS):
-        return repaired
-    if found:
-        return found[0]
-    _refuse("not_json", "it holds no JSON object")
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects that begin at the first few braces outside of one already read."""
-    decoder = json.JSONDecoder(strict=False)
-    at = -1
-    for _ in range(_JSON_STARTS):
-        at = text.find("{", at + 1)
-        if at < 0:
-            return
-        try:
-            data, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            continue
-        yield data
-        at = end - 1
-
-
-def _completed(text: str) -> dict[str, Any] | None:
-    """Return the object of a text that breaks off, with what was complete in it."""
-    start = text.find("{")
-    if start < 0:
-        return None
-    for stop, closers in _resting_places(text, start):
-        try:
-            data = json.loads(text[start:stop] + closers, strict=False)
-        except (ValueError, RecursionError):
-            continue
-        return data if isinstance(data, dict) else None
-    return None
-
-
-def _resting_places(text: str, start: int) -> list[tuple[int, str]]:
-    """Return where the object could be ended and the brackets that would end it, last place first."""
-    places: list[tuple[int, str]] = []
-    open_brackets: list[str] = []
-    is_quoted = is_escaped = False
-    for at in range(start, len(text)):
-        letter = text[at]
-        if is_quoted:
-            if not is_escaped and letter == '"':
-                is_quoted = False
-                places.append((at + 1, "".join(reversed(open_brackets))))
-            is_escaped = letter == "\\" and not is_escaped
-        elif letter == '"':
-            is_quoted = True
-        elif letter in "{[":
-            open_brackets.append("}" if letter == "{" else "]")
-        elif letter in "}]" and open_brackets:
-            open_brackets.pop()
-            places.append((at + 1, "".join(reversed(open_brackets))))
-        places = places[-8:] if len(places) > 64 else places  # noqa: PLR2004 - only the last few are tried
-    return places[::-1][:8]
-
-
 class _Reader:
-    """Reads the parts of an answer and counts what nobody asked for."""
+    """Reads the parts of an answer by the fields of the draft, and counts what nobody asked for."""
 
     def __init__(self, find_source: Callable[[Any], str | None]) -> None:
         self._find_source = find_source
         self._dropped = 0
 
-    def draft(self, data: dict[str, Any]) -> SummaryDraft:
-        intent = data.get("user_intent")
-        parts = {
-            "user_intent": " ".join(self._texts(intent, "user_intent")) if isinstance(intent, list) else self._text(intent, "user_intent"),
-            "pending_items": self._texts(data.get("pending_items"), "pending_items"),
-            "facts": self._items(data.get("facts"), "facts", self._fact),
-            "decisions": self._items(data.get("decisions"), "decisions", self._decision),
-            "open_questions": self._texts(data.get("open_questions"), "open_questions"),
-        }
-        self._drop_all_but(frozenset(_KEYS), data)
+    def draft(self, data: Mapping[str, Any]) -> SummaryDraft:
+        fields = told(SummaryDraft)
+        self._dropped += sum(key not in fields and key != SETTLED for key in data)
+        parts = self._parts(SummaryDraft, data, "")
         return SummaryDraft.model_validate({**parts, "dropped_keys": self._dropped})
 
-    def _drop_all_but(self, known: frozenset[str], data: dict[str, Any]) -> None:
-        self._dropped += sum(key not in known for key in data)
+    def settled(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        return self._items(data.get(SETTLED), SETTLED, Form("plain", str))
 
-    def _items(self, value: Any, key: str, read: Callable[[Any], T | None]) -> tuple[T, ...]:
+    def _parts(self, kind: type[Value], data: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """Return what the answer holds for each field; what it leaves out, or says in no usable way, keeps its default."""
+        parts = {}
+        for name, field in told(kind).items():
+            value = data.get(name)
+            read = self._source(value, form_of(field.annotation)) if name in SOURCE_FIELDS else self._read(value, f"{path}{name}", field.annotation)
+            if read is not None:
+                parts[name] = read
+        return parts
+
+    def _read(self, value: Any, path: str, annotation: Any) -> Any:
+        form = form_of(annotation)
+        if form.kind == "list":
+            return self._items(value, path, form.of)
+        if form.kind == "plain" and form.of is str and isinstance(value, list):
+            return " ".join(self._items(value, path, form))
+        return self._one(value, path, form)
+
+    def _items(self, value: Any, path: str, form: Form) -> tuple[Any, ...]:
         if value is None:
             return ()
         items = value if isinstance(value, list) else [value] if isinstance(value, (str, dict)) else None
         if items is None:
-            _refuse("wrong_type", f"`{key}` is a {type(value).__name__}, not a list")
-        return tuple(read_item for item in items if (read_item := read(item)) is not None)
+            _refuse("wrong_type", f"`{path}` is a {type(value).__name__}, not a list")
+        if form.kind == "plain":
+            items = [self._line(item) for item in items]
+        return tuple(read for item in items if (read := self._one(item, path, form)) is not None)
 
-    def _texts(self, value: Any, key: str) -> tuple[str, ...]:
-        return self._items(value, key, lambda item: self._line(item, key))
+    def _line(self, item: Any) -> Any:
+        """Return the first text of a one-line object, `{"item": "..."}`; anything else as it is."""
+        if not isinstance(item, dict) or not item:
+            return item
+        self._dropped += len(item) - 1
+        return next((value for value in item.values() if isinstance(value, str)), item)
 
-    def _line(self, item: Any, key: str) -> str | None:
-        if isinstance(item, dict) and len(item) > 0:
-            # A list of one-line objects, `[{"item": "..."}]`: their first text is the line.
-            self._dropped += len(item) - 1
-            item = next((value for value in item.values() if isinstance(value, str)), item)
-        return self._text(item, key) or None
+    def _one(self, value: Any, path: str, form: Form) -> Any:
+        """Return one value in its form, or `None` where there is nothing."""
+        match form.kind:
+            case "object":
+                return self._object(value, path, form.of)
+            case "choice":
+                return value if isinstance(value, str) and value in form.of else None
+            case "list":
+                return self._items(value, path, form.of)
+            case "plain" if form.of is str:
+                return self._text(value, path) or None
+            case "plain":
+                return value if type(value) in (form.of, int) and not (isinstance(value, bool) and form.of is not bool) else None
 
-    def _text(self, value: Any, key: str) -> str:
+    def _object(self, value: Any, path: str, kind: type[Value]) -> Value | None:
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            value = {main_field(kind): value}
+        self._dropped += sum(key not in kind.model_fields for key in value)
+        parts = self._parts(kind, value, f"{path}.")
+        if any(field.is_required() and name not in parts for name, field in kind.model_fields.items()):
+            return None
+        return kind.model_validate(parts)
+
+    def _source(self, value: Any, form: Form) -> Any:
+        if form.kind != "list":
+            return self._find_source(value)
+        named = value if isinstance(value, list) else [value]
+        return tuple(dict.fromkeys(source for item in named if (source := self._find_source(item)) is not None))
+
+    def _text(self, value: Any, path: str) -> str:
         if value is None:
             return ""
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            _refuse("wrong_type", f"`{key}` holds a {type(value).__name__} where a text belongs")
+            _refuse("wrong_type", f"`{path}` holds a {type(value).__name__} where a text belongs")
         # JSON can spell half a surrogate pair, which no store can hold.
         return str(value).encode("utf-8", "replace").decode("utf-8").strip()
-
-    def _fact(self, item: Any) -> Fact | None:
-        if not isinstance(item, dict):
-            statement = self._text(item, "facts")
-            return Fact(statement=statement) if statement else None
-        self._drop_all_but(_FACT_KEYS, item)
-        statement = self._text(item.get("statement"), "facts.statement")
-        if not statement:
-            return None
-        said_by = item.get("said_by")
-        return Fact(
-            statement=statement,
-            said_by=_ORIGINS.get(said_by) if isinstance(said_by, str) else None,
-            source=self._find_source(item.get("source")),
-            quote=self._text(item.get("quote"), "facts.quote") or None,
-        )
-
-    def _decision(self, item: Any) -> Decision | None:
-        if not isinstance(item, dict):
-            chosen = self._text(item, "decisions")
-            return Decision(chosen=chosen) if chosen else None
-        self._drop_all_but(_DECISION_KEYS, item)
-        chosen = self._text(item.get("chosen"), "decisions.chosen")
-        if not chosen:
-            return None
-        return Decision(
-            chosen=chosen, rejected=self._texts(item.get("rejected"), "decisions.rejected"), why=self._text(item.get("why"), "decisions.why")
-        )

@@ -10,14 +10,17 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.backends.extractive import origin_of
-from langchain_ctxguard.core.roles import calls_of, escaped, is_call_block, is_failure, results_of
+from langchain_ctxguard.core.roles import MEDIA_BLOCKS, calls_of, escaped, is_call_block, is_failure, results_of
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 
-_REASONING = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
-_MEDIA = frozenset({"image", "image_url", "input_image", "audio", "input_audio", "video", "file", "input_file", "document", "media"})
+_REASONING = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content", "thought"})
+_SEALED = frozenset({"signature", "thought_signature", "encrypted_content", "encrypted_stdout", "encrypted_index"})
+"""What only the provider that wrote it can read."""
+
 _NESTED = ("source", "image_url", "file", "input_audio")
 _NAMES = ("filename", "title", "mime_type", "media_type", "format", "file_id", "id", "url")
 _SHORTEST_PIECE = 40
+_DEEPEST = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +73,32 @@ def _block(block: Any) -> str:
     if not isinstance(block, dict):
         return str(block)
     kind = block.get("type")
-    if kind in _REASONING or is_call_block(block):
-        return ""
-    for name in ("text", "refusal"):
-        if isinstance(block.get(name), str):
-            return str(block[name])
+    said = next((block[name] for name in ("text", "refusal") if isinstance(block.get(name), str)), None)
+    if said is not None or kind in _REASONING or is_call_block(block):
+        return "" if kind in _REASONING or is_call_block(block) else str(said)
+    if kind == "non_standard" and isinstance(block.get("value"), dict):
+        return _block(block["value"])
     if kind == "tool_result":
         inner = block.get("content", "")
         return "\n".join(filter(None, map(_block, inner))) if isinstance(inner, list) else str(inner)
-    if kind in _MEDIA:
+    if kind in MEDIA_BLOCKS:
         return _reference(block)
-    return canonical_json({name: value for name, value in block.items() if name not in ("signature", "encrypted_content")})
+    return canonical_json(_unsealed(block))
+
+
+def _unsealed(value: Any, depth: int = 0) -> Any:
+    """Return a block without seals and without reasoning, at any depth."""
+    if depth > _DEEPEST:
+        return "..."
+    if isinstance(value, dict):
+        return {name: _unsealed(item, depth + 1) for name, item in value.items() if name not in _SEALED}
+    if isinstance(value, (list, tuple)):
+        return [_unsealed(item, depth + 1) for item in value if not (isinstance(item, dict) and item.get("type") in _REASONING)]
+    return value
 
 
 def _reference(block: dict[str, Any]) -> str:
-    """Return what names a picture or file without showing it."""
+    """Return what names a picture or file without showing it: `[image: chart.png, image/png, 3840 bytes, sha256 ...]`."""
     flat = dict(block)
     for name in _NESTED:
         inner = flat.pop(name, None)
@@ -94,10 +108,17 @@ def _reference(block: dict[str, Any]) -> str:
     data = next((said[name] for name in ("data", "base64", "file_data") if name in said), None)
     if said.get("url", "").startswith("data:"):
         data = said.pop("url")
-    parts = [str(block["type"]).removeprefix("input_").removesuffix("_url"), *(said[name] for name in _NAMES if name in said)]
+    kind = str(block["type"]).removeprefix("input_").removesuffix("_url")
+    parts = [said[name] for name in _NAMES if name in said]
     if data is not None:
-        parts.append(f"sha256 {digest_of(data)[:12]}")
-    return f"[{' '.join(dict.fromkeys(parts))}]"
+        parts += [f"{_bytes_in(data)} bytes", f"sha256 {digest_of(data)[:12]}"]
+    return f"[{kind}: {', '.join(dict.fromkeys(parts)) or 'unnamed'}]"
+
+
+def _bytes_in(data: str) -> int:
+    """Return how many bytes a base64 text stands for, alone or in a `data:` address."""
+    encoded = data.partition(",")[2] if data.startswith("data:") else data
+    return (len(encoded) - encoded[-2:].count("=")) * 3 // 4
 
 
 class Backlog:

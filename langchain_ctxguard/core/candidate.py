@@ -176,7 +176,7 @@ class Bench:
         on_change = "keep" if plan is None else plan.settings.on_change
         changed = diff.changed if on_change != "accept" else ()
         if plan is not None and on_change == "recheck" and changed:
-            messages = dict(zip(self.material.keys, self.material.repaired.messages, strict=True))
+            messages = dict(zip(self.material.keys, self.material.left, strict=False))
             changed = tuple(change for change in changed if is_found_again(change.before, messages, plan))
         return tuple(change.before for change in (*diff.lost, *changed) if is_grave(change))
 
@@ -241,12 +241,10 @@ class Bench:
         plan, situation, material = self.plan.fields, self.situation, self.material
         if plan is None:
             return NOTHING
-        body = situation.head.body
-        repaired = material.repaired.messages
         return watched(
-            () if body is None else body.evidence.fields,
-            repaired[: material.at],
-            repaired[material.at :],
+            material.evidence.fields,
+            material.left,
+            material.repaired.messages[material.at :],
             keys=material.keys,
             plan=plan,
             must_keep=self.plan.must_keep,
@@ -274,8 +272,7 @@ class Bench:
 
     @property
     def _previous(self) -> StructuredSummary | None:
-        body = self.situation.head.body
-        return None if body is None else body.summary
+        return self.material.previous
 
     @cached_property
     def _kept(self) -> _Kept:

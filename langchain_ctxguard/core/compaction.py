@@ -12,11 +12,23 @@ from typing import NoReturn
 from langchain_ctxguard.core.candidate import Bench, Candidate, is_grave
 from langchain_ctxguard.core.clean import Cleaned, refusal
 from langchain_ctxguard.core.compile import Compiled, rendered
-from langchain_ctxguard.core.effects import Answer, Append, AskPerson, CountTokens, Decided, Effect, Summarize, SummaryFailure, SummaryRequest
+from langchain_ctxguard.core.effects import (
+    Answer,
+    Append,
+    AskPerson,
+    CountTokens,
+    Decided,
+    Effect,
+    Spending,
+    Summarize,
+    SummaryFailure,
+    SummaryRequest,
+)
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, widened
 from langchain_ctxguard.core.provenance import Sources
+from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, text_of
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
@@ -74,6 +86,11 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
             "evicted_tokens": found.material.tokens,
             "elided_results": len(found.material.elided),
             "removed_sentences": asked.removed,
+            "summarizer_calls": asked.spent.calls,
+            "summarizer_tokens_in": asked.spent.tokens_in,
+            "summarizer_tokens_out": asked.spent.tokens_out,
+            "summarizer_seconds": round(asked.spent.seconds, 3),
+            "summarizer_remarks": tuple(asked.spent.remarks),
         }
     )
     return (yield from _judged(found, asked, before, record))
@@ -211,6 +228,7 @@ class _Asked:
     strategy: str = ""
     attempts: int = 0
     failures: list[str] = field(default_factory=list)
+    spent: Spending = field(default_factory=Spending)
 
 
 def _asked(bench: Bench) -> Generator[Effect, Answer, _Asked]:
@@ -222,7 +240,13 @@ def _asked(bench: Bench) -> Generator[Effect, Answer, _Asked]:
         return asked
     request = _request(bench)
     characters, has_evidence = _size_of(bench)
-    for attempt in range(1, plan.settings.max_attempts + 1):
+    asked.spent = request.spent
+    attempts = plan.settings.max_attempts
+    if material.redactor_failure is not None:
+        # What could not be redacted is withheld from everybody; a model is not asked about the rest either.
+        asked.failures.append(f"redact: {material.redactor_failure}")
+        attempts = 0
+    for attempt in range(1, attempts + 1):
         answer = yield Summarize(request, "summarizer", attempt)
         asked.attempts = attempt
         problem = _taken(answer, bench, asked, characters, has_evidence)
@@ -251,8 +275,7 @@ def _size_of(bench: Bench) -> tuple[int, bool]:
 
 
 def _request(bench: Bench) -> SummaryRequest:
-    body = bench.situation.head.body
-    previous = None if body is None else body.summary
+    previous = bench.material.previous
     spoken = [text_of(message) for message in bench.material.evicted if is_request(message)]
     said = " ".join(spoken[-8:]) or ("" if previous is not None else " ".join(text_of(message) for message in bench.material.evicted[:20]))
     return SummaryRequest(
@@ -261,9 +284,14 @@ def _request(bench: Bench) -> SummaryRequest:
         previous=previous,
         max_tokens=bench.bounds.summary,
         count=bench.count,
-        must_keep=bench.plan.must_keep,
+        must_keep=_texts_to_keep(bench.plan),
         language=language_of(said) or (None if previous is None else previous.language),
     )
+
+
+def _texts_to_keep(plan: Plan) -> tuple[str, ...]:
+    """Return the texts to keep as the redactor leaves them: so they stand in what it has seen."""
+    return plan.must_keep if plan.redact is None else tuple(map(Redaction(plan.redact).text, plan.must_keep))
 
 
 def _taken(answer: Answer, bench: Bench, asked: _Asked, characters: int, has_evidence: bool) -> str | None:  # noqa: FBT001

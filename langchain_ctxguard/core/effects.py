@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from langchain_core.messages import BaseMessage
@@ -14,6 +14,30 @@ from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 
 CountTokens = Callable[[Sequence[BaseMessage]], int]
 """Returns the tokens a list of messages costs; `ports.TokenCounter` is one."""
+
+
+@dataclass(slots=True)
+class Spending:
+    """What a summarizer has cost so far. It writes here as it goes, so that a call that fails or is abandoned is on record too."""
+
+    calls: int = 0
+    """Calls of a model, failed ones included."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+    """Time of the calls and of the pauses between them."""
+
+    remarks: list[str] = field(default_factory=list)
+    """What a reader of the record should know of the answers that were taken; names only, never their words."""
+
+    is_over: bool = False
+    """Whether nobody waits any more: no further call is made."""
+
+    def remark(self, name: str) -> None:
+        """Note something once."""
+        if name not in self.remarks:
+            self.remarks.append(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +62,9 @@ class SummaryRequest:
 
     language: str | None = None
     """Language of the conversation, where known."""
+
+    spent: Spending = field(default_factory=Spending, compare=False)
+    """Where a summarizer notes what it costs, over all attempts."""
 
 
 @dataclass(frozen=True, slots=True)

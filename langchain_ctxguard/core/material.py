@@ -14,6 +14,7 @@ from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.identity import is_synthetic, message_keys
 from langchain_ctxguard.core.infer import after_task, infer, merged
 from langchain_ctxguard.core.provenance import folded
+from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.render import open_inferred, render_evidence, render_summary
 from langchain_ctxguard.core.results import own_words
 from langchain_ctxguard.core.roles import is_request, last_request, text_of
@@ -57,6 +58,9 @@ class Material:
     keys: list[str]
     at: int
     raw_at: int
+    left: tuple[BaseMessage, ...]
+    """The messages before the cut, as the redactor leaves them."""
+
     evicted: tuple[BaseMessage, ...]
     sources: tuple[str, ...]
     tokens: int
@@ -64,6 +68,11 @@ class Material:
     request_key: str | None
     evidence: Evidence
     elided: dict[str, int]
+    previous: StructuredSummary | None = None
+    """The summary in force, as the redactor leaves it."""
+
+    redactor_failure: str | None = None
+    """Name of the error the application's redactor failed with: what it failed on is withheld, and no model may be asked."""
 
 
 def bounds_of(situation: Situation, plan: Plan, repaired: Repaired, count: CountTokens, *, tokens_before: int) -> Bounds:
@@ -181,44 +190,55 @@ def material_of(situation: Situation, plan: Plan, at: int, elided: dict[str, int
     messages = repaired.messages
     keys = message_keys(messages, start=situation.start)
     body = situation.head.body
-    evicted, sources = list(messages[:at]), keys[:at]
+    redaction = None if plan.redact is None else Redaction(plan.redact)
+    seen = messages if redaction is None else [*map(redaction.message, messages[:at]), *messages[at:]]
+    evicted, sources = list(seen[:at]), keys[:at]
+    tokens = count(messages[:at]) if at else 0
     request, request_key = situation.request, None if body is None else body.request
     latest = last_request(messages)
     leaving = 0
     if latest is not None:
         if request is not None and request_key is not None:
             # The request carried so far is superseded and leaves the view with this version.
-            evicted, sources = [request, *evicted], [request_key, *sources]
+            evicted, sources = [request if redaction is None else redaction.message(request), *evicted], [request_key, *sources]
+            tokens = count([request, *messages[:at]])
         request, request_key = (messages[latest], keys[latest]) if latest < at else (None, None)
         leaving = count([messages[latest]]) if latest < at else 0
-    previous = Evidence() if body is None else body.evidence
+    known = Evidence() if body is None else body.evidence
+    previous = None if body is None else body.summary
+    if redaction is not None:
+        known, previous = redaction.value(known), None if previous is None else redaction.value(previous)
     units = [unit for unit in repaired.units if unit.stop <= at]
     return Material(
         repaired=repaired,
         keys=keys,
         at=at,
         raw_at=sum(not is_synthetic(message) for message in messages[:at]),
+        left=tuple(seen[:at]),
         evicted=tuple(evicted),
         sources=tuple(sources),
-        tokens=count(evicted) - leaving if evicted else 0,
+        tokens=tokens - leaving,
         request=request,
         request_key=request_key,
-        evidence=_with_inferred(evidence_of.collect(messages, units, previous), keys, at, situation, plan),
+        evidence=_with_inferred(evidence_of.collect(seen, units, known), seen, keys, at, situation, plan),
         elided=elided,
+        previous=previous,
+        redactor_failure=None if redaction is None else redaction.failure,
     )
 
 
-def _with_inferred(evidence: Evidence, keys: Sequence[str], at: int, situation: Situation, plan: Plan) -> Evidence:
+def _with_inferred(  # noqa: PLR0917 - what is known of the messages, in the order it came about
+    evidence: Evidence, messages: Sequence[BaseMessage], keys: Sequence[str], at: int, situation: Situation, plan: Plan
+) -> Evidence:
     """Return `evidence` with the rules said in what leaves; one said in what stays ends an older one on its subject."""
     if plan.inferred == "off":
         return evidence.model_copy(update={"inferred_shown": 0})
-    messages = situation.repaired.messages
     pinned = {folded(rule.text) for rule in situation.rules}
     found = infer(messages[:at], keys[:at], start=situation.start)
     # What stays can only end what is carried.
     kept = infer(messages[at:], keys[at:], start=situation.start + at) if found or evidence.inferred else ()
     # A wish for the task at hand ends with it: when a person has asked for something else since.
-    known = evidence.inferred if last_request(messages) is None else after_task(evidence.inferred)
+    known = evidence.inferred if last_request([*messages]) is None else after_task(evidence.inferred)
     carried = tuple(rule for rule in merged(known, found, kept=kept) if folded(rule.text) not in pinned)
     shown = len(open_inferred(carried)) if plan.inferred == "pin" else 0
     return evidence.model_copy(update={"inferred": carried, "inferred_shown": shown})

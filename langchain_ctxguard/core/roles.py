@@ -29,6 +29,9 @@ _CHAT_ROLES: dict[str, Speaker] = {
     "function": "tool",
 }
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "invalid_tool_call", "function_call", "custom_tool_call"})
+MEDIA_BLOCKS = frozenset({"image", "image_url", "input_image", "audio", "input_audio", "video", "file", "input_file", "document", "media"})
+"""Content blocks that hold a picture, a sound or a file, or say where one is."""
+
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "text-plain", "refusal"})
 # What a reader takes for one of our tags: any width, look-alike letters, and what nobody sees between any two characters.
 _UNSEEN = "[\\s\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]*"

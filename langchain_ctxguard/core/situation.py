@@ -20,6 +20,7 @@ from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, Gu
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.control import ControlField, FieldDiff
+from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 
@@ -117,6 +118,8 @@ class Plan:
 
     fields: FieldPlan | None = None
     """`None`: control fields are not looked for."""
+    redact: Redactor | None = None
+    """The application's redactor: what leaves the view is seen by it first."""
 
     tool_tokens: int = 0
     nonce: str = ""

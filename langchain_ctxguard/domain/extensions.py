@@ -17,6 +17,10 @@ FieldExtractor = Callable[[Sequence[BaseMessage]], Sequence[ControlField]]
 """Finds control fields in messages. One that asks a model is `backends.model_fields.ModelFieldExtractor`."""
 
 
+Redactor = Callable[[str], str]
+"""Returns a text without what nobody may keep: the same text for the same text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Extensions:
     """Functions a guard calls at its own points. Objects, not data: none of them can stand in a config file."""
@@ -32,3 +36,6 @@ class Extensions:
 
     What a compaction lost is carried from the next call on.
     """
+    redact: Redactor | None = None
+    """Sees every text that leaves the view before anything is made of it: summary, evidence, quotes. Where it fails on a text, that text is withheld
+    and no model is asked."""

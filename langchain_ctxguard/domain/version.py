@@ -112,6 +112,19 @@ class CompactionRecord(Value):
     failures: tuple[str, ...] = ()
     """Why a summarizer's answer was refused, one entry each; names and reasons, never its words."""
 
+    summarizer_calls: int = 0
+    """Calls of a model that the summaries took, failed ones and those of refused answers included."""
+
+    summarizer_tokens_in: int = 0
+    """Tokens those calls were charged for reading, as the provider reports them; 0 where it does not."""
+
+    summarizer_tokens_out: int = 0
+    summarizer_seconds: float = 0.0
+    """How long the calls took, pauses between them included."""
+
+    summarizer_remarks: tuple[str, ...] = ()
+    """What to know of the answers that were taken: `wrong_language`, `truncated`, `no_structured_output`, `must_keep_copied`."""
+
     tokens_before: int = 0
     tokens_after: int = 0
     budget: int | None = None

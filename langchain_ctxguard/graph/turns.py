@@ -27,6 +27,7 @@ from langchain_ctxguard.core.compile import Compiled
 from langchain_ctxguard.core.crossing import with_found_late
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.identity import find_cut
+from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
@@ -201,6 +202,7 @@ class Turns:
         self._hatches = Hatches(self._engine.record)
         self._place = Place(workspace=given.workspace, agent=agent)
         self._verifier = Verifier(extensions.validators)
+        self._redact = extensions.redact
         self._verifier.prepare(own)
         block = render_rules(self._rules.at(self._place).pinned)
         check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(block)]) if block else 0)
@@ -602,6 +604,7 @@ class Turns:
             min_kept=self._min_kept(attempt),
             inferred=self._inferred,
             fields=self._fields,
+            redact=self._redact,
             tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,
             nonce=uuid.uuid4().hex,
             strategy=(summarizer or self._engine.summarizer).name,
@@ -696,7 +699,11 @@ class Turns:
         situation = self._reader.situation(replace(call, raw_head=after.to_dict())).situation
         cut = len(call.messages) - len(situation.tail)
         first = find_cut(before.cut, call.messages) or 0 if before.body is not None else max(0, cut - _LOOKED_BACK)
-        self._deferred.start(call.thread, after.version, call.messages[first:cut], situation.view().messages)
+        evicted = call.messages[first:cut]
+        if self._redact is not None:
+            redaction = Redaction(self._redact)
+            evicted = [redaction.message(message) for message in evicted]
+        self._deferred.start(call.thread, after.version, evicted, situation.view().messages)
 
     def _asks_people(self) -> bool:
         return self._fields is not None and "ask" in (self._fields.settings.on_loss, self._fields.settings.on_change)

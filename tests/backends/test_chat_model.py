@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langchain_ctxguard.backends.chat_model import PROMPT, ChatModelSummarizer
+from langchain_ctxguard.backends.patience import Patience
 from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary, SummaryDraft, Trust
 from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
 from langchain_ctxguard.ports import Summarizer, SummaryRequest
@@ -185,6 +187,10 @@ CALL = {"name": "lookup", "args": {}, "id": "x", "type": "tool_call"}
         ("之前的对话太长，无法总结。", "placeholder"),
         ('{"user_intent": "Previous conversation was too long to summarize."}', "placeholder"),
         ("The user asked for a refund and got it.", "not_json"),
+        ("The user wrote in about order 12. " * 40, "not_json"),
+        (AIMessage("", response_metadata={"finish_reason": "content_filter"}), "refused"),
+        (AIMessage(PLAIN, additional_kwargs={"refusal": "I cannot."}), "refused"),
+        (AIMessage([{"type": "refusal", "refusal": "I cannot."}]), "refused"),
         ("<html><body>502 Bad Gateway</body></html>", "not_json"),
         ("{" * 5_000, "not_json"),
         ("[" * 5_000, "not_json"),
@@ -217,7 +223,7 @@ async def test_what_the_model_raises_is_passed_on() -> None:
         msg = "no route"
         raise ConnectionError(msg)
 
-    summarizer = ChatModelSummarizer(WatchedModel(reply=down))
+    summarizer = ChatModelSummarizer(WatchedModel(reply=down), patience=Patience(retries=0))
     with pytest.raises(ConnectionError):
         summarizer.summarize(ask())
     with pytest.raises(ConnectionError):
@@ -237,8 +243,38 @@ def test_the_request_is_one_system_and_one_human_message_of_plain_text() -> None
     assert all(isinstance(message.content, str) for message in prompt)
     assert "看图" in prompt[1].content
     assert "https://example.com/chart.png" in prompt[1].content
-    assert "[image image/png sha256 " in prompt[1].content
+    assert "[image: image/png, 15000 bytes, sha256 " in prompt[1].content
     assert "QUJDQUJD" not in prompt[1].content
+
+
+BYTES = "QUJD" * 10
+
+
+@pytest.mark.parametrize(
+    ("block", "reference"),
+    [
+        ({"type": "image", "source_type": "base64", "data": BYTES, "mime_type": "image/png"}, "[image: image/png, 30 bytes, sha256 "),
+        ({"type": "image", "file_id": "file-7"}, "[image: file-7]"),
+        ({"type": "image", "url": "https://x.example/a.png"}, "[image: https://x.example/a.png]"),
+        ({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{BYTES}"}}, "[image: 30 bytes, sha256 "),
+        ({"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "QQ=="}}, "[image: image/jpeg, 1 bytes, sha256 "),
+        (
+            {"type": "document", "title": "结算.pdf", "source": {"type": "url", "url": "https://x.example/b.pdf"}},
+            "结算.pdf, https://x.example/b.pdf]",
+        ),
+        ({"type": "file", "file": {"filename": "a.csv", "file_data": f"data:text/csv;base64,{BYTES}"}}, "[file: a.csv, 30 bytes, sha256 "),
+        ({"type": "input_file", "file_id": "file-8"}, "[file: file-8]"),
+        ({"type": "input_audio", "input_audio": {"data": BYTES, "format": "wav"}}, "[audio: wav, 30 bytes, sha256 "),
+        ({"type": "video"}, "[video: unnamed]"),
+    ],
+)
+def test_pictures_and_files_become_references(block: dict[str, Any], reference: str) -> None:
+    """Name, kind, address and size; never their bytes."""
+    model = answering(PLAIN)
+    summarize(model, ask([human([{"type": "text", "text": "看"}, block])]))
+
+    assert reference in transcripts(model)[0]
+    assert BYTES not in transcripts(model)[0]
 
 
 def test_calls_and_results_are_told_whole_and_reasoning_is_left_out() -> None:
@@ -466,15 +502,22 @@ def test_the_prompt_says_what_notes_may_not_hold(word: str) -> None:
 
 
 def test_an_empty_answer_midway_loses_no_notes() -> None:
-    """A part with nothing to report may be answered with nothing, unless there were notes to carry on."""
+    """A part with nothing to report may be answered with nothing: the notes are kept by code, not by being said again."""
     messages = [*tool_loop(30, request=None), human("FACT-5"), *tool_loop(30, start=30, request=None)]
     quiet = answering(remembering(r"FACT-\d+"))
     assert [fact.statement for fact in summarize(quiet, ask(messages), chunk_tokens=1_500).facts] == ["FACT-5"]
 
     forgetful = answering(remembering(r"ORD-0000"), "{}")
-    with pytest.raises(InvalidSummaryError) as refused:
-        summarize(forgetful, ask(messages), chunk_tokens=1_500)
-    assert refused.value.reason == "empty"
+    assert [fact.statement for fact in summarize(forgetful, ask(messages), chunk_tokens=1_500).facts] == ["ORD-0000"]
+
+
+def test_a_model_that_has_nothing_to_say_about_anything_gives_no_summary() -> None:
+    """Notes carried on from before do not hide that the messages were not summarized."""
+    previous = StructuredSummary(facts=(Fact(statement="The code is 7741."),))
+    for messages in (MESSAGES, tool_loop(60, request=None)):
+        with pytest.raises(InvalidSummaryError) as refused:
+            summarize(answering("{}"), ask(messages, previous=previous), chunk_tokens=1_500)
+        assert refused.value.reason == "empty"
 
 
 def test_an_empty_window_asks_nobody() -> None:
@@ -483,3 +526,58 @@ def test_an_empty_window_asks_nobody() -> None:
 
     assert summarize(model, ask([])).is_empty
     assert model.seen == []
+
+
+CHINESE = json.dumps({"user_intent": "用户想要退款", "facts": [{"statement": "退款金额已经确认"}]}, ensure_ascii=False)
+ENGLISH = json.dumps({"user_intent": "The user wants a refund", "facts": [{"statement": "The amount of the refund is settled"}]})
+
+
+@pytest.mark.parametrize(("language", "right", "wrong"), [("zh", CHINESE, ENGLISH), ("en", ENGLISH, CHINESE)])
+async def test_an_answer_in_another_language_is_asked_for_once_more(language: str, right: str, wrong: str) -> None:
+    """The second answer counts; one that is wrong again is taken, and the record says so."""
+    messages = [human("退款" if language == "en" else "refund")]
+    for is_async in (False, True):
+        for second, remarks in ((right, []), (wrong, ["wrong_language"]), ("no JSON", ["wrong_language"])):
+            model, request = answering(wrong, second), ask(messages, language=language)
+            summarizer = ChatModelSummarizer(model)
+            draft = await summarizer.asummarize(request) if is_async else summarizer.summarize(request)
+
+            assert json.loads(second if second == right else wrong)["user_intent"] == draft.user_intent
+            assert remarks == request.spent.remarks
+            assert len(model.seen) == 2
+            assert f"language of the conversation ({language})" in str(model.seen[1][-1].content)
+
+
+def test_a_model_that_keeps_to_its_own_language_costs_one_call_more_in_all() -> None:
+    """However many parts there are, it is told once."""
+    model = answering(ENGLISH)
+    request = ask([human("退款"), *tool_loop(40, request=None)], language="zh")
+    ChatModelSummarizer(model, chunk_tokens=1_500).summarize(request)
+
+    assert sum("Language of the conversation" in str(prompt[-1].content) for prompt in model.seen) == len(model.seen)
+    assert sum("An answer in another language came before" in str(prompt[-1].content) for prompt in model.seen) == 1
+    assert ["wrong_language"] == request.spent.remarks
+
+
+def test_a_text_that_had_to_be_copied_is_on_record() -> None:
+    """The record tells a model that kept a text from one for which code did."""
+    for answer, remarks in (('{"user_intent": "refund"}', ["must_keep_copied"]), ('{"facts": ["refund 80 EUR"]}', [])):
+        request = ask(must_keep=("refund 80 EUR",))
+        draft = ChatModelSummarizer(answering(answer)).summarize(request)
+        assert any("refund 80 EUR" in fact.statement for fact in draft.facts)
+        assert remarks == request.spent.remarks
+
+
+def test_a_summarizer_serves_many_threads() -> None:
+    """Answers and costs stay with the request they belong to."""
+    model = answering(remembering(r"FACT-\d+"))
+    summarizer = ChatModelSummarizer(model, chunk_tokens=1_500)
+
+    def work(number: int) -> tuple[SummaryDraft, int]:
+        request = ask([human(f"FACT-{number}"), *tool_loop(number % 5 * 6, request=None)])
+        return summarizer.summarize(request), request.spent.calls
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(work, range(40)))
+    assert [[f"FACT-{number}"] for number in range(40)] == [[fact.statement for fact in draft.facts] for draft, _ in results]
+    assert len(model.seen) == sum(calls for _, calls in results)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -599,3 +600,44 @@ def test_counting_is_linear_in_what_is_there() -> None:
 
     assert asked[0] <= 500 + 400
     assert asked[1] <= 12 * len(messages)
+
+
+def test_what_the_summaries_cost_is_on_record() -> None:
+    """Calls, tokens and time of all attempts, refused ones included; remarks once each."""
+
+    class Paying(Drive):
+        def __init__(self) -> None:
+            answers = iter((BAD, GOOD))
+            flow = compaction_flow(situation(), plan(), count_characters)
+            self.record: CompactionRecord | None = None
+            answer: Answer = None
+            with suppress(StopIteration):
+                while True:
+                    effect = flow.send(answer)
+                    answer = None
+                    if isinstance(effect, Summarize):
+                        spent = effect.request.spent
+                        spent.calls, spent.tokens_in, spent.tokens_out = spent.calls + 2, spent.tokens_in + 100, spent.tokens_out + 7
+                        spent.seconds += 0.25
+                        spent.remark("truncated")
+                        answer = next(answers)
+                    elif isinstance(effect, Append) and isinstance(effect.fact, CompactionRecord):
+                        self.record = effect.fact
+
+    record = Paying().record
+    assert record is not None
+    assert (4, 200, 14, 0.5) == (record.summarizer_calls, record.summarizer_tokens_in, record.summarizer_tokens_out, record.summarizer_seconds)
+    assert ("truncated",) == record.summarizer_remarks
+
+
+def test_a_redactor_that_fails_leaves_the_previous_context_where_there_is_no_fallback() -> None:
+    """Nobody is asked, nothing is changed, and the record says why."""
+
+    def failing(text: str) -> str:
+        msg = "broken"
+        raise RuntimeError(msg)
+
+    drive = Drive(situation(), plan(settings={"fallback": None}, redact=failing))
+    assert drive.asked == []
+    assert drive.done.record.outcome is Outcome.REJECTED
+    assert ("redact: RuntimeError",) == drive.done.record.failures
