@@ -15,6 +15,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
@@ -23,10 +24,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
+from importlib.metadata import version
 from typing import Any
 
-from benchmarks.measuring import cores, percentile, seconds_of, table, write
+from benchmarks.measuring import cores, percentile, seconds_of, table, versions, write
 from langchain_ctxguard.backends.sql_database import Database
 from langchain_ctxguard.backends.sql_log import insert_entries, new_stream
 from langchain_ctxguard.backends.sql_migrate import require_schema
@@ -314,8 +315,12 @@ def main() -> int:
         print(f"Something was lost, at fault or missed:\n{table(bad)}", file=sys.stderr)
         return 1
     if not given.small:
-        write("store", measured=f"{_SAID} On {cores()}, {Path('/proc/sys/kernel/ostype').read_text().strip()}.", against="nothing else.", rows=rows)
+        write("store", measured=f"{_SAID} On {cores()}.", against="nothing else.", rows=rows, versions=_versions())
     return 0
+
+
+def _versions() -> dict[str, str]:
+    return {**versions(), **{name: version(name) for name in ("SQLAlchemy", "psycopg")}, "sqlite": sqlite3.sqlite_version}
 
 
 _SAID = (
