@@ -76,7 +76,8 @@ def kills(url: str, times: int) -> dict[str, Any]:
     lost = faults = 0
     GuardStore.open(url).close()
     for _ in range(times):
-        acknowledged = _killed_writer(url, after=moments.uniform(0.0, 0.08))
+        # On a busy machine a moment alone would often come before the first entry.
+        acknowledged = _killed_writer(url, entries=moments.randrange(3), after=moments.uniform(0.0, 0.04))
         with GuardStore.open(url) as store:
             head = store.log.heads([store.stream(*HERE)])[0]
             lost += max(0, acknowledged - head)
@@ -89,12 +90,16 @@ def kills(url: str, times: int) -> dict[str, Any]:
     return row(f"a writer killed {times} times", _kind(url), len(entries), lost=lost, faults=faults, seconds=round(time.perf_counter() - start, 1))
 
 
-def _killed_writer(url: str, *, after: float) -> int:
-    """Return the number of the last entry that a writer was told is on record before it was killed."""
+def _killed_writer(url: str, *, entries: int, after: float) -> int:
+    """Kill a writer some time after it was told of so many entries; return the number of the last that it was told is on record."""
     reading, writing = os.pipe()
     child = _forked(partial(_append_and_tell, url, writing))
     os.close(writing)
-    told = os.read(reading, 1)  # it has opened the store
+    told = b""
+    while len(told) < 1 + entries * _NUMBER_BYTES:  # the first byte says that it has opened the store
+        piece = os.read(reading, 65_536)
+        assert piece, "the writer ended by itself"
+        told += piece
     time.sleep(after)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
