@@ -15,6 +15,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
@@ -23,10 +24,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
+from importlib.metadata import version
 from typing import Any
 
-from benchmarks.measuring import cores, percentile, seconds_of, table, write
+from benchmarks.measuring import cores, percentile, seconds_of, table, versions, write
 from langchain_ctxguard.backends.sql_database import Database
 from langchain_ctxguard.backends.sql_log import insert_entries, new_stream
 from langchain_ctxguard.backends.sql_migrate import require_schema
@@ -75,7 +76,8 @@ def kills(url: str, times: int) -> dict[str, Any]:
     lost = faults = 0
     GuardStore.open(url).close()
     for _ in range(times):
-        acknowledged = _killed_writer(url, after=moments.uniform(0.0, 0.08))
+        # On a busy machine a moment alone would often come before the first entry.
+        acknowledged = _killed_writer(url, entries=moments.randrange(3), after=moments.uniform(0.0, 0.04))
         with GuardStore.open(url) as store:
             head = store.log.heads([store.stream(*HERE)])[0]
             lost += max(0, acknowledged - head)
@@ -88,12 +90,16 @@ def kills(url: str, times: int) -> dict[str, Any]:
     return row(f"a writer killed {times} times", _kind(url), len(entries), lost=lost, faults=faults, seconds=round(time.perf_counter() - start, 1))
 
 
-def _killed_writer(url: str, *, after: float) -> int:
-    """Return the number of the last entry that a writer was told is on record before it was killed."""
+def _killed_writer(url: str, *, entries: int, after: float) -> int:
+    """Kill a writer some time after it was told of so many entries; return the number of the last that it was told is on record."""
     reading, writing = os.pipe()
     child = _forked(partial(_append_and_tell, url, writing))
     os.close(writing)
-    told = os.read(reading, 1)  # it has opened the store
+    told = b""
+    while len(told) < 1 + entries * _NUMBER_BYTES:  # the first byte says that it has opened the store
+        piece = os.read(reading, 65_536)
+        assert piece, "the writer ended by itself"
+        told += piece
     time.sleep(after)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -314,8 +320,12 @@ def main() -> int:
         print(f"Something was lost, at fault or missed:\n{table(bad)}", file=sys.stderr)
         return 1
     if not given.small:
-        write("store", measured=f"{_SAID} On {cores()}, {Path('/proc/sys/kernel/ostype').read_text().strip()}.", against="nothing else.", rows=rows)
+        write("store", measured=f"{_SAID} On {cores()}.", against="nothing else.", rows=rows, versions=_versions())
     return 0
+
+
+def _versions() -> dict[str, str]:
+    return {**versions(), **{name: version(name) for name in ("SQLAlchemy", "psycopg")}, "sqlite": sqlite3.sqlite_version}
 
 
 _SAID = (
