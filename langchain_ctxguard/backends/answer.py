@@ -10,14 +10,15 @@ from typing import Any, NoReturn, TypeVar, get_args
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langchain_ctxguard.core.roles import calls_of, text_of
-from langchain_ctxguard.domain.summary import Decision, Fact, Origin, SummaryDraft
+from langchain_ctxguard.domain.summary import Decision, Fact, Origin, Rejected, SummaryDraft
 from langchain_ctxguard.errors import InvalidSummaryError
 
 T = TypeVar("T")
 
-_KEYS = ("user_intent", "pending_items", "facts", "decisions", "open_questions")
+_KEYS = ("user_intent", "pending_items", "facts", "decisions", "open_questions", "open_risks")
 _FACT_KEYS = frozenset({"statement", "said_by", "source", "quote", "status"})
-_DECISION_KEYS = frozenset({"chosen", "rejected", "why"})
+_DECISION_KEYS = frozenset({"chosen", "rejected", "why", "source", "said_by"})
+_REJECTED_KEYS = frozenset({"option", "why"})
 _ORIGINS: dict[Any, Origin] = {origin: origin for origin in get_args(Origin) if origin != "registry"}
 _THOUGHTS = ("think", "thinking", "reasoning", "thought")
 _CALL_SYNTAX = re.compile(r"<\|?/?(?:tool_call|tool_calls|function_call|function_calls|invoke|python_tag)\b|<｜tool", re.IGNORECASE)
@@ -66,7 +67,7 @@ def read_answer(answer: BaseMessage | str, *, longest: int, find_source: Callabl
         if may_be_empty:
             return draft
         _refuse("empty", "every part of it is empty")
-    strings = [draft.user_intent, *draft.pending_items, *(fact.statement for fact in draft.facts), *draft.open_questions]
+    strings = [draft.user_intent, *draft.pending_items, *(fact.statement for fact in draft.facts), *draft.open_questions, *draft.open_risks]
     if all(_is_placeholder(string) for string in strings if string) and not draft.decisions:
         _refuse("placeholder", "it says only that there is no summary")
     return draft
@@ -210,6 +211,7 @@ class _Reader:
             "facts": self._items(data.get("facts"), "facts", self._fact),
             "decisions": self._items(data.get("decisions"), "decisions", self._decision),
             "open_questions": self._texts(data.get("open_questions"), "open_questions"),
+            "open_risks": self._texts(data.get("open_risks"), "open_risks"),
         }
         self._drop_all_but(frozenset(_KEYS), data)
         return SummaryDraft.model_validate({**parts, "dropped_keys": self._dropped})
@@ -268,5 +270,15 @@ class _Reader:
         if not chosen:
             return None
         return Decision(
-            chosen=chosen, rejected=self._texts(item.get("rejected"), "decisions.rejected"), why=self._text(item.get("why"), "decisions.why")
+            chosen=chosen,
+            rejected=self._items(item.get("rejected"), "decisions.rejected", self._rejected),
+            why=self._text(item.get("why"), "decisions.why"),
         )
+
+    def _rejected(self, item: Any) -> Rejected | None:
+        if isinstance(item, dict) and isinstance(item.get("option"), str):
+            self._drop_all_but(_REJECTED_KEYS, item)
+            option, why = self._text(item["option"], "decisions.rejected"), self._text(item.get("why"), "decisions.rejected.why")
+        else:
+            option, why = self._line(item, "decisions.rejected") or "", ""
+        return Rejected(option=option, why=why) if option else None

@@ -16,7 +16,7 @@ from langchain_ctxguard.backends.dialogue import Backlog, Passage
 from langchain_ctxguard.backends.extractive import kept_verbatim, origin_of
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.roles import escaped
-from langchain_ctxguard.domain.summary import Fact, StructuredSummary, SummaryDraft
+from langchain_ctxguard.domain.summary import Fact, SummaryDraft
 from langchain_ctxguard.domain.value import canonical_json
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.ports import SummaryRequest
@@ -135,7 +135,7 @@ class ChatModelSummarizer:
         measure = partial(_measure, request)
         backlog = Backlog(request.evicted, measure)
         find_source = _source_finder(request)
-        notes = _draft_before(request.previous)
+        notes = SummaryDraft() if request.previous is None else request.previous.as_draft()
         most: int | None = None
         part = 0
         while backlog:
@@ -229,20 +229,15 @@ def _as_json(notes: SummaryDraft, sources: Sequence[str]) -> str:
         }
         for fact in notes.facts
     ]
-    plain = notes.model_dump(mode="json", exclude={"facts", "dropped_keys"})
+    plain = notes.model_dump(mode="json", exclude={"facts", "decisions", "dropped_keys"})
+    plain["decisions"] = [
+        decision.model_dump(mode="json", exclude={"source", "said_by"})
+        | {"rejected": [each.model_dump(mode="json") if each.why else each.option for each in decision.rejected]}
+        for decision in notes.decisions
+    ]
+    if not notes.open_risks:
+        del plain["open_risks"]
     return canonical_json({**plain, "facts": [{name: value for name, value in fact.items() if value is not None} for fact in facts]})
-
-
-def _draft_before(previous: StructuredSummary | None) -> SummaryDraft:
-    if previous is None:
-        return SummaryDraft()
-    return SummaryDraft(
-        user_intent=previous.user_intent,
-        pending_items=previous.pending_items,
-        facts=previous.facts,
-        decisions=previous.decisions,
-        open_questions=previous.open_questions,
-    )
 
 
 def _source_finder(request: SummaryRequest) -> Callable[[Any], str | None]:

@@ -221,6 +221,11 @@ def is_foreign_summary(message: BaseMessage) -> bool:
     return isinstance(message, SystemMessage) and text_of(message).lstrip().startswith(_SUMMARY_OPENINGS)
 
 
+def holds_foreign_summary(message: BaseMessage) -> bool:
+    """Say whether a message is the summary of another tool, or our note that shows one."""
+    return is_foreign_summary(message) or (is_note(message) and text_of(message).startswith(f'<{NOTE} from="summary"'))
+
+
 def is_request(message: BaseMessage) -> bool:
     """Say whether a message is a person's own turn: in the user role, no note, no bare carrier of tool results."""
     if speaker_of(message) != "user" or is_note(message):

@@ -11,6 +11,7 @@ from typing import Literal
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from langchain_ctxguard.core.compile import Compiled, compile_view, leading_system
+from langchain_ctxguard.core.items import Steps
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.units import Repaired, repair
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize
@@ -91,6 +92,9 @@ class Plan:
     must_keep: tuple[str, ...] = ()
     inferred: Literal["pin", "ask", "off"] = "pin"
     """Rules said in conversation: quoted at once, only kept for a person to decide, or not looked for."""
+
+    todos: Steps | None = None
+    """The todo list a state key holds, newer than any in the messages; `None` where there is none."""
 
     tool_tokens: int = 0
     nonce: str = ""

@@ -23,6 +23,7 @@ from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.compact import config_of, rules_of
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
+from langchain_ctxguard.core.items import plan_of
 from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
@@ -307,6 +308,7 @@ class Turns:
             tools=tools,
             thread=thread,
             rules=rules.pinned,
+            todos=plan_of(state["todos"]) if isinstance(state.get("todos"), list) else None,
         )
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
@@ -532,6 +534,7 @@ class Turns:
             limit=attempt.limit,
             min_kept=self._min_kept(attempt),
             inferred=self._inferred,
+            todos=attempt.call.todos,
             tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,
             nonce=uuid.uuid4().hex,
             strategy=(summarizer or self._engine.summarizer).name,
