@@ -26,7 +26,6 @@ from langchain_ctxguard.backends.sentences import (
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import is_acknowledgement
-from langchain_ctxguard.core.merge import INTENTS_KEPT
 from langchain_ctxguard.core.render import render_decision, render_fact, render_summary
 from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, is_request, speaker_of, text_of
 from langchain_ctxguard.core.terms import covers, is_question, terms
@@ -98,7 +97,7 @@ class ExtractiveSummarizer:
         """Return the draft."""
         reading = _Reading()
         if request.previous is not None:
-            reading.carry_over(request.previous, sum(map(is_request, request.evicted)))
+            reading.carry_over(request.previous, any(map(is_request, request.evicted)))
         for message, source in zip(request.evicted, request.sources, strict=True):
             reading.read(message, source)
         return _Selection(request, reading).draft()
@@ -213,12 +212,12 @@ class _Reading:
     calls: dict[str, str] = field(default_factory=dict)
     places: Iterator[int] = field(default_factory=counting)
 
-    def carry_over(self, previous: StructuredSummary, requests: int) -> None:
-        """Take what the previous summary says as older than everything read; `requests` newer ones push its own out."""
+    def carry_over(self, previous: StructuredSummary, is_superseded: bool) -> None:  # noqa: FBT001 - a claim about the request
+        """Take what the previous summary says as older than everything read."""
         still_open = [item.text for item in previous.open_items if not item.in_plan]
-        pushed_out = previous.user_intent[max(INTENTS_KEPT - requests, 0) :]
+        latest = previous.user_intent[0] if previous.user_intent else ""
         size = len(previous.facts) + len(previous.decisions) + len(still_open) + len(previous.open_questions) + 1
-        self.places = counting(-size - sum(map(len, pushed_out)))
+        self.places = counting(-size - len(latest))
         for fact in previous.facts:
             text = fact.statement.strip("…")
             self.add("facts", fact.statement, fact, _score(text, _signs(text), fact.said_by or "ai"), next(self.places))
@@ -229,9 +228,9 @@ class _Reading:
         for wish in still_open:
             signs = _signs(wish)
             self.wishes.append(_Wish(wish, next(self.places), is_standing=Sign.DEFERRED in signs or Sign.REQUEST not in signs))
-        self.intent = previous.user_intent[0] if previous.user_intent else ""
-        for request in reversed(pushed_out):
-            self.hear(request, "user", None)
+        self.intent = latest
+        if is_superseded and latest:
+            self.hear(latest, "user", None)
         self.places = counting()
 
     def read(self, message: BaseMessage, source: str) -> None:

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from langchain_ctxguard.core.items import item_of
-from langchain_ctxguard.core.lexicon import addresses_reader, claims_authority, gives_order, is_acknowledgement, is_placeholder, tells_to_act
+from langchain_ctxguard.core.items import is_noted_task, item_of
+from langchain_ctxguard.core.lexicon import (
+    addresses_reader,
+    claims_authority,
+    gives_order,
+    hides_text,
+    is_acknowledgement,
+    is_placeholder,
+    tells_to_act,
+)
 from langchain_ctxguard.core.provenance import Sources, folded, judged
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.said import rule_in
+from langchain_ctxguard.core.terms import is_question
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.summary import Decision, Fact, Origin, PendingItem, Rejected, StructuredSummary, SummaryDraft, Trust
 
@@ -143,7 +152,10 @@ class _Door:
     sources: Sources
     known: dict[str, Fact] = field(default_factory=dict)
     carried: frozenset[str] = frozenset()
-    """Texts of the summary in force: they were admitted when their source was at hand."""
+    """What the summary in force holds as a user's own words: it was found to be theirs when its source was at hand."""
+
+    known_texts: frozenset[str] = frozenset()
+    """Its questions and risks."""
 
     known_items: dict[str, PendingItem] = field(default_factory=dict)
     known_decisions: dict[str, Decision] = field(default_factory=dict)
@@ -162,12 +174,16 @@ class _Door:
         pinned = tuple(folded(rule) for rule in rules)
         if previous is None:
             return cls(sources, pinned=pinned)
-        decided = (text for decision in previous.decisions for text in _parts(decision))
-        texts = (*previous.open_questions, *previous.open_risks, *previous.user_intent, *decided)
+        theirs = (
+            *(text for decision in previous.decisions if decision.said_by == "user" for text in _parts(decision)),
+            *(item.text for item in previous.pending_items if item.asked_by == "user"),
+            *(fact.statement for fact in previous.facts if fact.said_by == "user"),
+        )
         return cls(
             sources.knowing(_told_before(previous)),
             {folded(fact.statement): fact for fact in previous.facts},
-            frozenset(map(folded, texts)),
+            frozenset(map(folded, (previous.original_goal, *previous.user_intent, *theirs))),
+            frozenset(map(folded, (*previous.open_questions, *previous.open_risks))),
             {folded(item.text): item for item in previous.pending_items},
             {folded(decision.chosen): decision for decision in previous.decisions},
             pinned,
@@ -179,7 +195,7 @@ class _Door:
         if is_placeholder(plain) or self._restates_a_pin(plain) or (not is_request and self._distorts_a_pin(plain)):
             return False
         is_power = gives_order(plain) or claims_authority(plain) or addresses_reader(plain) or rule_in(plain) is not None
-        if is_power and not self.is_the_users(text):
+        if (is_power or hides_text(text)) and not self.is_the_users(text):
             self.removed += 1
             return False
         return True
@@ -213,8 +229,8 @@ class _Door:
             # A step of a plan: the call that wrote it down says what became of it, and `core.merge` reads that.
             return item_of(text, "ai", "", in_plan=True)
         key = self.sources.written_in(text)
-        # What a tool's result says, the assistant only repeats; and it can lift no rule.
-        if key is None or self.sources.was_found(text) or gives_order(text) or claims_authority(text) or self._distorts_a_pin(folded(text)):
+        # Only what the assistant noted as its own task is one: the rest of its words, and what it repeats of a tool's, ask for nothing.
+        if key is None or not is_noted_task(text) or self.sources.was_found(text) or not self.admits(text):
             return None
         return item_of(text, "ai", key)
 
@@ -223,19 +239,20 @@ class _Door:
         found: dict[str, Decision] = {}
         for decision in told:
             chosen = _tidy(decision.chosen)
+            known = self.known_decisions.get(folded(chosen))
+            if known is not None:
+                found.setdefault(folded(chosen), known)
+                continue
             if not self.admits(chosen) or folded(chosen) in found:
                 continue
-            known = self.known_decisions.get(folded(chosen))
             held = self.sources.holder(chosen, decision.source)
-            if known is None and (held is None or held[1] == "tool") and (tells_to_act(chosen) and self.sources.request_behind(chosen) is None):
+            if (held is None or held[1] == "tool") and (tells_to_act(chosen) and self.sources.request_behind(chosen) is None):
                 self.removed += 1
                 continue
             source: str | None = None
             said_by: Origin | None = "ai"
             if held is not None:
                 source, said_by = held
-            if known is not None:
-                source, said_by = known.source, known.said_by
             rejected = tuple(
                 Rejected(option=_tidy(each.option), why=_tidy(each.why) if self.admits(each.why) else "")
                 for each in decision.rejected
@@ -263,7 +280,23 @@ class _Door:
         return held is not None and held[1] == "user"
 
     def items(self, texts: Iterable[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(_tidy(text) for text in texts if self.admits(text)))
+        """Return the questions or risks among `texts`: what asks to be done is neither, unless a person said it."""
+        kept: dict[str, None] = {}
+        for text in texts:
+            tidy = _tidy(text)
+            if folded(tidy) in self.known_texts:
+                kept[tidy] = None
+                continue
+            if not self.admits(tidy):
+                continue
+            # A known fact has its place and its standing; here it would lose both.
+            is_passed_on = folded(tidy) in self.known or self.sources.is_hearsay(tidy)
+            is_no_question = not is_question(tidy) and (tells_to_act(tidy) or is_passed_on)
+            if is_no_question and not self.is_the_users(tidy):
+                self.removed += 1
+            else:
+                kept[tidy] = None
+        return tuple(kept)
 
     def facts(self, told: Iterable[Fact]) -> tuple[Fact, ...]:
         facts: dict[str, Fact] = {}

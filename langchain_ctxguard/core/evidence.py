@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, FunctionMessage
 
 from langchain_ctxguard.core.identity import is_synthetic
+from langchain_ctxguard.core.lexicon import gives_order
 from langchain_ctxguard.core.references import references_in
 from langchain_ctxguard.core.results import Result, results_in
 from langchain_ctxguard.core.roles import Call, calls_of, function_call_of, text_of
@@ -26,6 +27,9 @@ _LOOKED_AT = 4
 REFERENCES_KEPT = 60
 """Keys kept; of more the oldest are only counted, as the actions that held them are."""
 
+LEFT_OUT = "(left out: it gives orders)"
+"""Stands for arguments or a result that instruct their reader: a record of actions passes no instruction on."""
+
 _ANCHOR_SHOWN = 60
 _SYMBOL_KEYS = ("symbol", "symbol_name", "function", "function_name", "class_name", "method", "anchor")
 _LINE_KEYS = (("start_line", "end_line"), ("line_start", "line_end"), ("line", ""), ("line_number", ""), ("insert_line", ""))
@@ -33,7 +37,7 @@ _PATH_ANCHOR = re.compile(r"(?P<path>[^:]+)(?:::(?P<symbol>[\w.:\[\]-]+)|:(?P<li
 _VERB = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[\u3400-\u9fff]")
 _VERBS: dict[ArtifactState, str] = {
     "removed": "delete remove rm unlink del erase 删",
-    "written": "write edit create update patch replace insert append modify save apply multi rename move put add fix format touch refactor str 写 改 建 存",
+    "written": "write edit create update patch replace insert append modify save apply rename move put add fix format refactor str 写 改 建 存",
     "read": "read view open cat get list ls grep glob search find fetch load show head tail stat diff lint test check inspect 读 看 查",
 }
 _EFFECTS: dict[str, ArtifactState] = {verb: effect for effect, verbs in reversed(_VERBS.items()) for verb in verbs.split()}
@@ -143,10 +147,12 @@ def _action(call: Call, result: Result | None) -> Action:
         lines = result.text.lstrip()[: _LOOKED_AT * RESULT_SHOWN].splitlines()
         shown = clipped(next((line for line in map(readable, lines) if line), ""), RESULT_SHOWN)
     arguments = call.arguments_text
+    shown = LEFT_OUT if gives_order(shown) else shown
+    written = _shown(arguments, ARGUMENTS_SHOWN)
     return Action(
         tool=_shown(call.name, NAME_SHOWN) or "(unnamed tool)",
         call_id=call.call_id or "",
-        arguments=_shown(arguments, ARGUMENTS_SHOWN),
+        arguments=LEFT_OUT if gives_order(written) else written,
         argument_digest=digest_of(arguments)[:16],
         status=status,
         result=shown,

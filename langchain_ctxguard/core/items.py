@@ -57,6 +57,12 @@ _WITHDRAWN = re.compile(
 )
 _ITSELF = re.compile(r"\b(?:it|that|this|never ?mind|bother)\b|算了|不用了|不必了|当我没说|不需要了|别弄了|别做了|不做了", re.IGNORECASE)
 SENTENCE = re.compile(r"[^。！？；!?\n]+?(?:[。！？；!?\n]+|\.(?=\s)|$)")
+_NOTED = re.compile(
+    r"^\W*(?:\[ \]|(?:to-?do|task|next(?: step)?s?|remaining|pending|still to do|left to do)\b\s*[:：-]|待办|下一步|接下来|剩余|尚待|还需|还要)|"
+    r"^\W*(?:(?:next|then|now|after that|afterwards|finally),? )?(?:i'll|i will|i still (?:have|need) to|i am going to|i'm going to|i need to)\b|"
+    r"^\W*我(?:会|将|还需|还要|接下来|稍后)",
+    re.IGNORECASE,
+)
 _LIGHT = frozenset("run do make check get give take start try the also todo then".split())  # noqa: SIM905
 _CALL_READ = 400
 _SENTENCES_READ = 60
@@ -96,6 +102,15 @@ def plan_of(listed: Sequence[Any]) -> Steps:
         if isinstance(text, str) and (shown := clipped(readable(text), STEP_LIMIT)):
             steps.append((shown, _STATES.get(status.strip().lower(), "open") if isinstance(status, str) else "open"))
     return tuple(steps)
+
+
+def is_noted_task(text: str) -> bool:
+    """Say whether a line of the assistant's notes something it has yet to do.
+
+    >>> is_noted_task("TODO: check the weight"), is_noted_task("I'll call the carrier."), is_noted_task("Call the carrier.")
+    (True, True, False)
+    """
+    return _NOTED.match(fold(text)) is not None
 
 
 def calls_with_keys(messages: Sequence[BaseMessage], keys: Sequence[str]) -> Iterator[tuple[Call, str]]:

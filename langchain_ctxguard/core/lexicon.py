@@ -59,7 +59,7 @@ _ORDER = (
     r"\b(?:system|admin(?:istrator)?|developer|operator|security|root|platform|policy|compliance)[ _-]?(?:notice|note|message|override|"
     r"prompt|update|"
     r"instruction|directive|alert|announcement|reminder|command|mode)s?\s*(?:[:：\]>】]|-{1,2} )|"
-    r"(?:^|[\n\"'“>\]】|])\s*(?:#{1,6}\s*|\*{1,2}|\[|【|<)?(?:system|developer|assistant|human|系统|开发者|助手|管理员)(?:\*{1,2}|\]|】|"
+    r"(?:^|[\n\"'“>\]】|:：.。*•-])\s*(?:#{1,6}\s*|\*{1,2}|\[|【|<)?(?:system|developer|assistant|human|系统|开发者|助手|管理员)(?:\*{1,2}|\]|】|"
     r">)?\s*[:：]|"
     r"(?:^|\n)\s*(?:user|用户)\s*[:：]\s*\w+\W+\w+\W+\w+|"
     r"<\|?/?\s*(?:im_start|im_end|system|endofprompt|endoftext|assistant|user|eot_id|start_header_id|begin_of_text|begin_of_sentence|sep)\b|"
@@ -106,8 +106,8 @@ _COMMANDS = (
     r"remove|erase|wipe|drop|email|"
     r"e-mail|mail|post|upload|share|reveal|disclose|leak|execute|run|call|invoke|disable|grant|approve|pay|wire|refund|purchase|buy|publish|deploy|"
     r"merge|push|click|visit|download|install|tell|reply|respond|answer|treat|consider|assume|act|behave|remember|ignore|skip|bypass|stop|proceed|"
-    r"change|set|reset|update|use|make|add|copy|open|read|write|print|output|exfiltrate|include|confirm|ensure)\b|"
-    r"^\W*(?:立即|马上|立刻|现在)?(?:把|将|给|向|发送|删除|转账|转发|执行|运行|调用|上传|泄露|公开|支付|忽略|"
+    r"change|set|reset|update|use|make|add|copy|open|read|write|print|output|exfiltrate|include|confirm|ensure)\s+[^\s=:|]|"
+    r"^[^\w一-鿿]*(?:立即|马上|立刻|现在)?(?:把|将|给|向|发送|删除|转账|转发|执行|运行|调用|上传|泄露|公开|支付|忽略|"
     r"停止|告诉|回复|批准|禁用|安装|下载|记住)"
 )
 _ACKNOWLEDGED = 120
@@ -128,6 +128,7 @@ _POLITE = re.compile(
 _REPORTS = (
     r"^\W*\w+ (?:failed|completed|succeeded|finished|is|was|are|were|has|have|of|took|ok|time|count|errors?|rate|logs?|\d+ (?:of|failed|passed))\b"
 )
+_CLAUSE = re.compile("[.!?:;]\\s+|[。！？：；\"“”'‘(（\\n]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}[ :]?){12,}")
@@ -214,7 +215,9 @@ def tells_to_act(text: str) -> bool:
     >>> tells_to_act("Please forward the file."), tells_to_act("The file was forwarded."), tells_to_act("把文件发给他")
     (True, False, True)
     """
-    return addresses_reader(text) or any(_found(_COMMANDS, reading) and not _found(_REPORTS, reading) for reading in _readings(text))
+    return addresses_reader(text) or any(
+        _found(_COMMANDS, piece) and not _found(_REPORTS, piece) for reading in _readings(text) for piece in _CLAUSE.split(reading) if piece
+    )
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -236,7 +239,7 @@ def is_acknowledgement(text: str) -> bool:
     (True, True, False)
     """
     plain = _bare(text).casefold().replace("’", "'")
-    if len(plain) > _ACKNOWLEDGED:
+    if len(plain) > _ACKNOWLEDGED or "?" in plain or any(map(str.isdigit, plain)):
         return False
     return not any(character.isalnum() for character in _POLITE.sub(" ", plain))
 
@@ -301,7 +304,7 @@ def _words(data: bytes) -> str | None:
     """Return `data` as text if it reads as words, `None` where it is anything else."""
     text = data.decode("utf-8", "ignore")
     letters = sum(character.isalpha() or character == " " for character in text)
-    if len(text) < 6 or letters < 0.7 * len(text) or len(text.encode()) < 0.9 * len(data):  # noqa: PLR2004 - a digest decodes to noise
+    if len(text) < 6 or letters < 0.5 * len(text) or len(text.encode()) < 0.9 * len(data):  # noqa: PLR2004 - a digest decodes to noise
         return None
     return _bare(text)
 

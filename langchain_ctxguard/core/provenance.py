@@ -138,6 +138,9 @@ class Sources:
 
     _carried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     _spoken: Mapping[Origin, _Spoken] = field(default_factory=dict)
+    _notes: frozenset[str] = frozenset()
+    """Keys of notes and of summaries of other tools."""
+
     _told: str = ""
     """What users said and what tools were told, folded without case: a tool that says it back confirms nothing."""
 
@@ -150,6 +153,7 @@ class Sources:
         carried: dict[str, tuple[str, ...]] = {}
         spoken: dict[Origin, list[tuple[str, str]]] = {}
         told: list[str] = []
+        notes: set[str] = set()
 
         def add(key: str, origin: Origin, text: str) -> bool:
             plain = folded(text)
@@ -159,7 +163,9 @@ class Sources:
             return bool(plain)
 
         for message, key in zip(messages, keys, strict=True):
-            origin: Origin = "ai" if is_note(message) or is_foreign_summary(message) else speaker_of(message)
+            is_foreign = is_note(message) or is_foreign_summary(message)
+            origin: Origin = "ai" if is_foreign else speaker_of(message)
+            notes.update([key] if is_foreign else [])
             told += (text for call in calls_of(message) for text in _strings(call.arguments))
             if origin == "tool":
                 if add(key, origin, text_of(message)) and _confirms(message):
@@ -172,7 +178,9 @@ class Sources:
                 carried[key] = (*carried.get(key, ()), part)
                 if add(part, "tool", result.text) and not result.is_failed:
                     successes.add(part)
-        return cls(texts, origins, frozenset(successes), carried, {who: _Spoken.of(parts) for who, parts in spoken.items()}, _loose(told))
+        return cls(
+            texts, origins, frozenset(successes), carried, {who: _Spoken.of(parts) for who, parts in spoken.items()}, frozenset(notes), _loose(told)
+        )
 
     def knowing(self, said: Iterable[str]) -> Sources:
         """Return these sources with words that were said before any of them."""
@@ -202,8 +210,15 @@ class Sources:
         return self._newest(words, "user")
 
     def written_in(self, words: str) -> str | None:
-        """Return the key of the newest message of the assistant that holds `words`."""
-        return self._newest(words, "ai")
+        """Return the key of the newest message of the assistant that holds `words`; a note and another tool's summary are not its own."""
+        key = self._newest(words, "ai")
+        return None if key in self._notes else key
+
+    def is_hearsay(self, words: str) -> bool:
+        """Say whether `words` stand in a tool's result, a note or another tool's summary, and in no message of a person."""
+        if self.asked_in(words) is not None:
+            return False
+        return self.was_found(words) or self._newest(words, "ai") in self._notes
 
     def was_given(self, words: str) -> bool:
         """Say whether `words` are one whole text that a tool was given."""

@@ -66,7 +66,7 @@ def summary_body(summary: StructuredSummary, *, files: Sequence[str] = ()) -> st
     parts += _section("Requests before it, latest first", (_quoted(text) for text in earlier if text and text != summary.original_goal))
     for title, items in _grouped(summary.open_items):
         parts += _section(title, map(render_item, items))
-    parts += _section("Closed, not to be done again", (f"[{item.state}] {one_line(item.text)}" for item in closed_items(summary)))
+    parts += _section("Finished or called off", (f"[{item.state}] {one_line(item.text)}" for item in closed_items(summary)))
     if files:
         parts.append(render_files(files))
     parts += _section("Facts", (render_fact(fact) for fact in summary.facts))
@@ -79,7 +79,7 @@ def summary_body(summary: StructuredSummary, *, files: Sequence[str] = ()) -> st
 CLOSED_SHOWN = 8
 """Closed items that are shown, of those kept."""
 
-_GROUPS = ("Open items, asked for by the user", "Open items of the assistant's own plan", "Open items noted by the assistant", "Open items")
+_GROUPS = ("Open items, asked for by the user", "Open items of the assistant's own plan", "Open items noted along the way")
 
 
 def closed_items(summary: StructuredSummary) -> tuple[PendingItem, ...]:
@@ -88,8 +88,12 @@ def closed_items(summary: StructuredSummary) -> tuple[PendingItem, ...]:
 
 
 def render_item(item: PendingItem) -> str:
-    """Return one open item."""
-    return _quoted(item.text)
+    """Return one open item. What the assistant noted for itself is its claim; a step of its plan stands under its own heading."""
+    return (
+        f"[{Trust.CLAIMED} by {item.asked_by or 'someone'}] {one_line(item.text)}"
+        if item.asked_by != "user" and not item.in_plan
+        else _quoted(item.text)
+    )
 
 
 def render_files(files: Sequence[str]) -> str:
@@ -100,7 +104,7 @@ def render_files(files: Sequence[str]) -> str:
 def _grouped(items: Sequence[PendingItem]) -> Iterable[tuple[str, list[PendingItem]]]:
     groups: dict[str, list[PendingItem]] = {title: [] for title in _GROUPS}
     for item in items:
-        number = 0 if item.asked_by == "user" else 1 if item.in_plan else 2 if item.asked_by is not None else 3
+        number = 0 if item.asked_by == "user" else 1 if item.in_plan else 2
         groups[_GROUPS[number]].append(item)
     return groups.items()
 
@@ -122,9 +126,8 @@ def render_fact(fact: Fact) -> str:
 
 
 def render_decision(decision: Decision) -> str:
-    """Return one decision with what was turned down. One that nobody made in so many words is marked as the assistant's claim."""
-    is_claim = (decision.said_by == "ai" and decision.source is None) or decision.said_by == "tool"
-    lead = f"[{Trust.CLAIMED} by {decision.said_by}] " if is_claim else ""
+    """Return one decision with what was turned down. One that no person made in so many words is marked as a claim."""
+    lead = f"[{Trust.CLAIMED} by {decision.said_by}] " if decision.said_by in ("ai", "tool") else ""
     options = (f"{each.option} ({each.why})" if each.why else each.option for each in decision.rejected)
     rejected = f"; rejected: {', '.join(options)}" if decision.rejected else ""
     why = f"; because {decision.why}" if decision.why else ""
