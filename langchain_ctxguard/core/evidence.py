@@ -9,7 +9,6 @@ from typing import Any
 from langchain_core.messages import BaseMessage, FunctionMessage
 
 from langchain_ctxguard.core.identity import is_synthetic
-from langchain_ctxguard.core.lexicon import gives_order
 from langchain_ctxguard.core.references import references_in
 from langchain_ctxguard.core.results import Result, results_in
 from langchain_ctxguard.core.roles import Call, calls_of, function_call_of, text_of
@@ -26,9 +25,6 @@ _LOOKED_AT = 4
 
 REFERENCES_KEPT = 60
 """Keys kept; of more the oldest are only counted, as the actions that held them are."""
-
-LEFT_OUT = "(left out: it gives orders)"
-"""Stands for arguments or a result that instruct their reader: a record of actions passes no instruction on."""
 
 _ANCHOR_SHOWN = 60
 _SYMBOL_KEYS = ("symbol", "symbol_name", "function", "function_name", "class_name", "method", "anchor")
@@ -114,7 +110,7 @@ def listed_files(evidence: Evidence) -> tuple[str, ...]:
 
 def _artifact(path: str, anchor: str, action: Action, known: Artifact | None) -> Artifact:
     effect = effect_of(action.tool)
-    state, is_done = (effect, False) if known is None else (known.state, known.is_done)
+    state, is_done = ("touched", False) if known is None else (known.state, known.is_done)
     if action.status == "done" and (effect in ("written", "removed") or state not in ("written", "removed")):
         state = effect
     if effect in ("written", "removed"):
@@ -147,12 +143,10 @@ def _action(call: Call, result: Result | None) -> Action:
         lines = result.text.lstrip()[: _LOOKED_AT * RESULT_SHOWN].splitlines()
         shown = clipped(next((line for line in map(readable, lines) if line), ""), RESULT_SHOWN)
     arguments = call.arguments_text
-    shown = LEFT_OUT if gives_order(shown) else shown
-    written = _shown(arguments, ARGUMENTS_SHOWN)
     return Action(
         tool=_shown(call.name, NAME_SHOWN) or "(unnamed tool)",
         call_id=call.call_id or "",
-        arguments=LEFT_OUT if gives_order(written) else written,
+        arguments=_shown(arguments, ARGUMENTS_SHOWN),
         argument_digest=digest_of(arguments)[:16],
         status=status,
         result=shown,

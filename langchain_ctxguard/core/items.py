@@ -63,6 +63,11 @@ _NOTED = re.compile(
     r"^\W*我(?:会|将|还需|还要|接下来|稍后)",
     re.IGNORECASE,
 )
+_LOOKS_UP = re.compile(
+    r"\b(?:get|read|view|list|search|find|fetch|query|look ?up|show|load|describe|count|browse|cat|grep|glob|ls|think|note|remember|memo)\b|"
+    r"查|读|看|搜",
+    re.IGNORECASE,
+)
 _LIGHT = frozenset("run do make check get give take start try the also todo then".split())  # noqa: SIM905
 _CALL_READ = 400
 _SENTENCES_READ = 60
@@ -121,9 +126,11 @@ def calls_with_keys(messages: Sequence[BaseMessage], keys: Sequence[str]) -> Ite
 
 
 def call_words(call: Call, result: str) -> frozenset[str]:
-    """Return what a call and the beginning of its result speak of."""
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", call.name)
-    return terms(f"{name} {call.arguments_text[:_CALL_READ]} {result[:_CALL_READ]}")
+    """Return what a successful call did: its name, arguments and what its result reports as finished. Looking something up does nothing."""
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])|[_.-]", " ", call.name)
+    if _LOOKS_UP.search(name) is not None:
+        return frozenset()
+    return terms(f"{name} {call.arguments_text[:_CALL_READ]}").union(*finished_in(result[:_CALL_READ]))
 
 
 def finished_in(text: str) -> list[frozenset[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 _NAMES = ("evidence_id", "artifact_hash", "tool_call_id", "test_run_id", "approval_id")
@@ -15,6 +16,7 @@ _LONGEST = 200
 _READ = 200_000
 """Characters of a result that are looked at: keys stand near its edges, and a result may hold a whole file."""
 
+_HINT = re.compile("(?:evidence|artifact|tool|test|approval)[_ -]?(?:call|run|id|hash|sha)", re.IGNORECASE)
 _IN_TEXT = re.compile(
     r"(?<![A-Za-z0-9])(evidence|artifact|tool|test|approval)[_ -]?(call|run)?[_ -]?(id|hash)\b[\"']?\s{0,4}[:=：]\s{0,4}[\"']?"
     r"([A-Za-z0-9][A-Za-z0-9_.:/+=-]{0,199})",
@@ -29,6 +31,8 @@ def references_in(arguments: Any, result: str) -> Iterator[tuple[str, str]]:
     [('approval_id', 'a-17'), ('test_run_id', 'tr-9')]
     """
     yield from _in_value(arguments)
+    if _HINT.search(result) is None:
+        return
     text = result if len(result) <= _READ else result[: _READ // 2] + "\n" + result[-_READ // 2 :]
     stripped = text.lstrip()
     if stripped.startswith(("{", "[")):
@@ -59,5 +63,6 @@ def _in_value(value: Any) -> Iterator[tuple[str, str]]:
                 yield name, text
 
 
+@lru_cache(maxsize=1_024)
 def _named(key: str) -> str | None:
     return _ALIASES.get(re.sub(r"[^a-z0-9]", "", key[:64].lower()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from langchain_ctxguard.core.lexicon import claims_authority
+from langchain_ctxguard.core.lexicon import claims_authority, gives_order
 from langchain_ctxguard.core.roles import EVIDENCE, RULES, SUMMARY, escaped
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.constraint import Constraint
@@ -75,6 +75,9 @@ def summary_body(summary: StructuredSummary, *, files: Sequence[str] = ()) -> st
     parts += _section("Open risks", (one_line(risk) for risk in summary.open_risks))
     return "\n".join(parts) or "(nothing to report)"
 
+
+LEFT_OUT = "(left out: it gives orders)"
+"""Stands for arguments or a result that instruct their reader."""
 
 CLOSED_SHOWN = 8
 """Closed items that are shown, of those kept."""
@@ -167,9 +170,10 @@ def render_inferred_rule(rule: InferredConstraint) -> str:
 
 
 def render_action(action: Action) -> str:
-    """Return one action on one line."""
-    result = f": {action.result}" if action.result else ""
-    return one_line(f"{action.tool}({action.arguments}) {action.status}{result}")
+    """Return one action on one line. A record of what was done passes no instruction on."""
+    arguments = LEFT_OUT if gives_order(action.arguments) else action.arguments
+    result = "" if not action.result else f": {LEFT_OUT if gives_order(action.result) else action.result}"
+    return one_line(f"{action.tool}({arguments}) {action.status}{result}")
 
 
 def render_artifact(artifact: Artifact) -> str:
