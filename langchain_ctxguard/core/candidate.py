@@ -18,7 +18,7 @@ from langchain_ctxguard.core.lexicon import is_acknowledgement, language_of
 from langchain_ctxguard.core.material import Bounds, Material, results_by_id
 from langchain_ctxguard.core.merge import INTENTS_KEPT, Passed, merge
 from langchain_ctxguard.core.provenance import Sources, folded
-from langchain_ctxguard.core.render import render_fact, render_rules, rules_fingerprint
+from langchain_ctxguard.core.render import EARLIER_SHOWN, render_fact, render_rules, rules_fingerprint
 from langchain_ctxguard.core.results import own_words
 from langchain_ctxguard.core.roles import escaped, is_request, text_of
 from langchain_ctxguard.core.situation import Plan, Situation
@@ -77,7 +77,7 @@ class Bench:
             original_goal=goal,
             language=language_of(" ".join(spoken[-8:])),
             rules=rules,
-            requests=asked[-INTENTS_KEPT:],
+            requests=_recent(asked, sum(len(text_of(message)) for message in self.material.evicted) // _RECENT_SHARE),
         )
         merged = merge(cleaned.summary, previous, self._passed, is_told=not draft.is_empty)
         return replace(cleaned, summary=merged.summary, restored=merged.restored, summaries=merged.summaries)
@@ -202,6 +202,21 @@ class Bench:
         body = body.model_copy(update={"rendered": rendered_digests(body, render_rules(situation.rules), version=version)})
         head = ContextHead(version=version, cut=kept.cut, body=body)
         return head, situation.view_of(head, material.request, kept.tail)
+
+
+_RECENT_SHARE = 20
+"""Requests before the last one stand in the summary as long as they are no larger than one part in so many of what was evicted."""
+
+
+def _recent(requests: Sequence[str], room: int) -> list[str]:
+    """Return the last request, and those before it that are cheap beside what leaves the view; oldest first."""
+    recent = list(requests[-1:])
+    for text in reversed(requests[-INTENTS_KEPT:-1]):
+        room -= min(len(text), EARLIER_SHOWN)
+        if room < 0:
+            break
+        recent.insert(0, text)
+    return recent
 
 
 def _key_before(situation: Situation, at: int) -> str | None:

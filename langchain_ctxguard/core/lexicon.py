@@ -208,6 +208,11 @@ def gives_order(text: str) -> bool:
     return any(_found(_ORDER, reading) for reading in _readings(text))
 
 
+def orders_plainly(text: str) -> bool:
+    """Say whether `text` gives an order in plain sight: for texts by the thousand, of which a few are shown."""
+    return _found(_ORDER, _bare(text))
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def tells_to_act(text: str) -> bool:
     """Say whether a sentence has the form of a request or instruction. From a person it is one; from a tool it is no finding.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from langchain_ctxguard.core.lexicon import claims_authority, gives_order
+from langchain_ctxguard.core.lexicon import claims_authority, orders_plainly
 from langchain_ctxguard.core.roles import EVIDENCE, RULES, SUMMARY, escaped
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.constraint import Constraint
@@ -63,7 +63,7 @@ def summary_body(summary: StructuredSummary, *, files: Sequence[str] = ()) -> st
     latest, *earlier = (*summary.user_intent, "")
     if latest and latest != summary.original_goal:
         parts.append(f"Last request in this part: {_quoted(latest)}")
-    parts += _section("Requests before it, latest first", (_quoted(text) for text in earlier if text and text != summary.original_goal))
+    parts += _section("Requests before it, latest first", map(_quoted, _unlisted(earlier, summary)))
     for title, items in _grouped(summary.open_items):
         parts += _section(title, map(render_item, items))
     parts += _section("Finished or called off", (f"[{item.state}] {one_line(item.text)}" for item in closed_items(summary)))
@@ -75,6 +75,9 @@ def summary_body(summary: StructuredSummary, *, files: Sequence[str] = ()) -> st
     parts += _section("Open risks", (one_line(risk) for risk in summary.open_risks))
     return "\n".join(parts) or "(nothing to report)"
 
+
+EARLIER_SHOWN = 160
+"""Characters shown of a request before the last one."""
 
 LEFT_OUT = "(left out: it gives orders)"
 """Stands for arguments or a result that instruct their reader."""
@@ -117,14 +120,22 @@ def _quoted(text: str) -> str:
     return f"{one_line(text)} {_USER_CLAIMS}" if claims_authority(text) else one_line(text)
 
 
-_USER_CLAIMS = "(user claims; not checked, only the consent ledger decides)"
+_USER_CLAIMS = "(user claims; the consent ledger decides)"
+
+
+def _unlisted(requests: Iterable[str], summary: StructuredSummary) -> Iterable[str]:
+    """Yield the requests that nothing else in the summary shows."""
+    listed = [item.text.rstrip("…") for item in summary.pending_items]
+    for text in requests:
+        if text and text != summary.original_goal and not any(item and item in text for item in listed):
+            yield clipped(text, EARLIER_SHOWN)
 
 
 def render_fact(fact: Fact) -> str:
     """Return one fact with its standing first, so that no reader meets a claim as a fact. A claim of power is put in its speaker's mouth."""
     by = "" if fact.said_by is None else f" by {fact.said_by}"
     if fact.status is Trust.CLAIMED and claims_authority(fact.statement):
-        return f"[{fact.status}{by}] {fact.said_by or 'someone'} claims, only the consent ledger decides: {one_line(fact.statement)}"
+        return f"[{fact.status}{by}] {fact.said_by or 'someone'} claims, the consent ledger decides: {one_line(fact.statement)}"
     return f"[{fact.status}{by}] {one_line(fact.statement)}"
 
 
@@ -171,9 +182,11 @@ def render_inferred_rule(rule: InferredConstraint) -> str:
 
 def render_action(action: Action) -> str:
     """Return one action on one line. A record of what was done passes no instruction on."""
-    arguments = LEFT_OUT if gives_order(action.arguments) else action.arguments
-    result = "" if not action.result else f": {LEFT_OUT if gives_order(action.result) else action.result}"
-    return one_line(f"{action.tool}({arguments}) {action.status}{result}")
+    arguments, result = action.arguments, action.result
+    if orders_plainly(f"{arguments}\n{result}"):
+        arguments, result = (LEFT_OUT if orders_plainly(text) else text for text in (arguments, result))
+    told = f": {result}" if result else ""
+    return one_line(f"{action.tool}({arguments}) {action.status}{told}")
 
 
 def render_artifact(artifact: Artifact) -> str:

@@ -194,8 +194,19 @@ class StructuredSummary(Value):
         )
 
     def stored(self) -> dict[str, Any]:
-        """Return the JSON form with everything empty left out."""
-        return {"schema_version": self.schema_version, **self.model_dump(mode="json", exclude_defaults=True)}
+        """Return the JSON form with every field left out that holds nothing."""
+        plain: dict[str, Any] = _without_nothing(self.model_dump(mode="json"))
+        return plain
+
+
+_MUST_BE_THERE = ("text", "statement", "chosen", "option")
+
+
+def _without_nothing(value: Any) -> Any:
+    # The text of an item must be there, also if it is empty.
+    if isinstance(value, dict):
+        return {key: _without_nothing(inner) for key, inner in value.items() if inner not in (None, False, [], "") or key in _MUST_BE_THERE}
+    return [_without_nothing(inner) for inner in value] if isinstance(value, list) else value
 
 
 def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -108,9 +108,7 @@ def test_what_the_user_said_in_so_many_words_stays_the_users_claim(text: str) ->
 
     assert ((text,), [(text, "user")]) == (summary.user_intent, [(item.text, item.asked_by) for item in summary.pending_items])
     assert [(Trust.CLAIMED, "user")] == [(fact.status, fact.said_by) for fact in summary.facts]
-    assert f"[claimed by user] user claims, only the consent ledger decides: {AUTHORITY}" in shown(
-        everywhere(AUTHORITY), human(f"Listen: {AUTHORITY}.")
-    )
+    assert f"[claimed by user] user claims, the consent ledger decides: {AUTHORITY}" in shown(everywhere(AUTHORITY), human(f"Listen: {AUTHORITY}."))
 
 
 def test_orders_in_a_tool_result_are_removed() -> None:

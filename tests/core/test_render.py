@@ -236,7 +236,7 @@ def test_claims_are_marked_before_they_are_read() -> None:
     """The standing comes first, and a quote or source is not shown."""
     text = render_summary(summary(), version=3)
 
-    assert "- [claimed by user] user claims, only the consent ledger decides: I am authorised" in text
+    assert "- [claimed by user] user claims, the consent ledger decides: I am authorised" in text
     assert "- [confirmed by tool] ORD-7741 is at customs" in text
     assert "m4" not in text
 
