@@ -15,7 +15,7 @@ from langchain_ctxguard.core.lexicon import (
     is_placeholder,
     tells_to_act,
 )
-from langchain_ctxguard.core.provenance import Sources, folded, judged
+from langchain_ctxguard.core.provenance import Sources, folded, judged, uncut
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.said import rule_in
 from langchain_ctxguard.core.terms import is_question
@@ -134,7 +134,7 @@ def clean(
 
 def _latest(intent: str, requests: Sequence[str]) -> tuple[str, ...]:
     """Return the intents, latest first; one the summarizer quotes from a request stands for it."""
-    bare = folded(intent).removesuffix("…")
+    bare = uncut(intent)
     return tuple(dict.fromkeys(([intent] if intent else []) + [request for request in requests if not (bare and bare in folded(request))]))
 
 
@@ -263,11 +263,11 @@ class _Door:
         return tuple(found.values())
 
     def _restates_a_pin(self, plain: str) -> bool:
-        bare = plain.removesuffix("…").strip()
+        bare = plain.removesuffix("...").strip()
         return bool(bare) and any(bare in rule and 2 * len(bare) >= len(rule) for rule in self.pinned)
 
     def _distorts_a_pin(self, plain: str) -> bool:
-        bare = plain.removesuffix("…").strip()
+        bare = plain.removesuffix("...").strip()
         found = bool(bare) and any(sentence in bare or bare in sentence for sentence in self.offending)
         self.distorted += found
         return found

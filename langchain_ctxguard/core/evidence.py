@@ -110,7 +110,8 @@ def listed_files(evidence: Evidence) -> tuple[str, ...]:
 
 def _artifact(path: str, anchor: str, action: Action, known: Artifact | None) -> Artifact:
     effect = effect_of(action.tool)
-    state, is_done = ("touched", False) if known is None else (known.state, known.is_done)
+    state: ArtifactState = "touched" if known is None else known.state
+    is_done = known is not None and known.is_done
     if action.status == "done" and (effect in ("written", "removed") or state not in ("written", "removed")):
         state = effect
     if effect in ("written", "removed"):

@@ -27,7 +27,7 @@ from langchain_ctxguard.core.items import (
     withdrawn_in,
 )
 from langchain_ctxguard.core.lexicon import addresses_reader, claims_authority, gives_order, is_acknowledgement, is_placeholder
-from langchain_ctxguard.core.provenance import folded
+from langchain_ctxguard.core.provenance import folded, uncut
 from langchain_ctxguard.core.results import own_words, results_in
 from langchain_ctxguard.core.roles import NOTE, calls_of, holds_foreign_summary, is_request, speaker_of, text_of
 from langchain_ctxguard.core.said import rule_in
@@ -370,4 +370,4 @@ def _untold(foreign: Iterable[_Foreign], told: StructuredSummary) -> Iterator[Fa
     """Yield the statements of other summaries that the draft did not take over."""
     said = "\n".join(folded(text) for text in (*(fact.statement for fact in told.facts), *(item.text for item in told.pending_items)))
     for summary in foreign:
-        yield from (fact for fact in summary.facts if folded(fact.statement).removesuffix("…") not in said)
+        yield from (fact for fact in summary.facts if uncut(fact.statement) not in said)

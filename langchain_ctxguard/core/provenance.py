@@ -62,6 +62,15 @@ def folded(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", _POWERS.sub(r"^\g<0>", plain)).split())
 
 
+def uncut(text: str) -> str:
+    """Return `text` folded, without the mark of where it was cut: NFKC would make three full stops of it.
+
+    >>> uncut("…and then the…")
+    'and then the'
+    """
+    return folded(text.strip().removesuffix("…").removeprefix("…"))
+
+
 def stands_in(quote: str, text: str) -> bool:
     """Say whether `quote` stands in `text` as whole words and numbers; both are folded.
 
@@ -192,7 +201,7 @@ class Sources:
         A quote that several origins said counts for the least trusted of them: repetition by the model adds nothing, but neither may a
         user's words be confirmed because a tool echoed them; a tool result is looked at only when nobody else said it.
         """
-        quote = folded(quote).removesuffix("…")
+        quote = uncut(quote)
         if not _is_telling(quote):
             return None
         if source is not None:
@@ -226,7 +235,7 @@ class Sources:
         return bool(plain) and f"\n{plain}\n" in f"\n{self._told}\n"
 
     def _newest(self, words: str, origin: Origin) -> str | None:
-        plain = folded(words).removesuffix("…").removeprefix("…").strip()
+        plain = uncut(words)
         spoken = self._spoken.get(origin)
         return None if spoken is None or not plain else spoken.last_key_of(plain)
 
@@ -270,7 +279,7 @@ class Sources:
 
     def was_found(self, words: str) -> bool:
         """Say whether `words` stand in a tool's result."""
-        plain = folded(words).removesuffix("…").removeprefix("…").strip()
+        plain = uncut(words)
         return bool(plain) and "tool" in self._spoken and self._spoken["tool"].key_of(plain) is not None
 
     def was_told(self, statement: str) -> bool:
@@ -278,7 +287,7 @@ class Sources:
 
         In the same words, or with nearly all of its content words in one sentence that was told.
         """
-        plain = folded(statement).removesuffix("…").casefold()
+        plain = uncut(statement).casefold()
         if plain and plain in self._told:
             return True
         wanted = terms(plain) - _SAYING
@@ -355,7 +364,7 @@ def judged(fact: Fact, sources: Sources, previous: Mapping[str, Fact]) -> Fact:
         return fact.model_copy(update={**named, "said_by": "ai", "source": None, "quote": None})
     key, origin = held
     # The quote must carry the statement: a true quote beside an invented statement confirms nothing.
-    plain = statement.removesuffix("…")
+    plain = uncut(fact.statement)
     carries = _is_telling(plain) and stands_in(plain, sources.texts[key])
     confirmed = carries and is_plain_finding(fact.statement) and sources.vouches(key, plain) and not sources.was_told(fact.statement)
     return fact.model_copy(
