@@ -71,19 +71,26 @@ def uncut(text: str) -> str:
     return folded(text.strip().removesuffix("…").removeprefix("…"))
 
 
-def stands_in(quote: str, text: str) -> bool:
-    """Say whether `quote` stands in `text` as whole words and numbers; both are folded.
+def is_cut(text: str) -> bool:
+    """Say whether the end of `text` was cut off: a word may go on there, a number may not."""
+    bare = text.rstrip()
+    return bare.endswith("…") and not bare[:-1].rstrip()[-1:].isdigit()
+
+
+def stands_in(quote: str, text: str, *, goes_on: bool = False) -> bool:
+    """Say whether `quote` stands in `text` as whole words and numbers; both are folded. With `goes_on` its last word may be the beginning of one.
 
     >>> stands_in("ORD-1", "ORD-12"), stands_in("is 50", "is 50.75"), stands_in("余额是50", "余额是50元")
     (False, False, True)
     """
-    return _place(quote, text) >= 0
+    return _place(quote, text, goes_on=goes_on) >= 0
 
 
-def _place(quote: str, text: str) -> int:
+def _place(quote: str, text: str, *, goes_on: bool = False) -> int:
     at = text.find(quote)
     while at >= 0:
-        if not (_goes_on(text[max(at - 2, 0) : at][::-1], quote[0]) or _goes_on(text[at + len(quote) : at + len(quote) + 2], quote[-1])):
+        is_whole = goes_on or not _goes_on(text[at + len(quote) : at + len(quote) + 2], quote[-1])
+        if is_whole and not _goes_on(text[max(at - 2, 0) : at][::-1], quote[0]):
             return at
         at = text.find(quote, at + 1)
     return -1
@@ -119,15 +126,15 @@ class _Spoken:
             at += len(text) + 1
         return cls("\n".join(text for _, text in parts), tuple(starts), tuple(key for key, _ in parts))
 
-    def key_of(self, quote: str) -> str | None:
-        at = _place(quote, self.text)
+    def key_of(self, quote: str, *, goes_on: bool = False) -> str | None:
+        at = _place(quote, self.text, goes_on=goes_on)
         return None if at < 0 else self.keys[bisect_right(self.starts, at) - 1]
 
-    def last_key_of(self, quote: str) -> str | None:
+    def last_key_of(self, quote: str, *, goes_on: bool = False) -> str | None:
         """Return the key of the newest text that holds `quote`."""
         stop = len(self.text)
         while (at := self.text.rfind(quote, 0, stop)) >= 0:
-            if stands_in(quote, self.text[max(at - 2, 0) : at + len(quote) + 2]):
+            if stands_in(quote, self.text[max(at - 2, 0) : at + len(quote) + 2], goes_on=goes_on):
                 return self.keys[bisect_right(self.starts, at) - 1]
             stop = at + len(quote) - 1
         return None
@@ -201,15 +208,15 @@ class Sources:
         A quote that several origins said counts for the least trusted of them: repetition by the model adds nothing, but neither may a
         user's words be confirmed because a tool echoed them; a tool result is looked at only when nobody else said it.
         """
-        quote = uncut(quote)
+        goes_on, quote = is_cut(quote), uncut(quote)
         if not _is_telling(quote):
             return None
         if source is not None:
             for key in (source, *self._carried.get(source, ())):
-                if stands_in(quote, self.texts.get(key, "")):
+                if stands_in(quote, self.texts.get(key, ""), goes_on=goes_on):
                     return key, self.origins[key]
         for origin in ("user", "ai", "tool"):
-            key_found = self._spoken[origin].key_of(quote) if origin in self._spoken else None
+            key_found = self._spoken[origin].key_of(quote, goes_on=goes_on) if origin in self._spoken else None
             if key_found is not None:
                 return key_found, origin
         return None
@@ -237,7 +244,7 @@ class Sources:
     def _newest(self, words: str, origin: Origin) -> str | None:
         plain = uncut(words)
         spoken = self._spoken.get(origin)
-        return None if spoken is None or not plain else spoken.last_key_of(plain)
+        return None if spoken is None or not plain else spoken.last_key_of(plain, goes_on=is_cut(words))
 
     def request_behind(self, words: str) -> tuple[str, str] | None:
         """Return the user's own sentence a retelling of a request rests on, and its message; `None` where no person said anything like it.
@@ -280,7 +287,7 @@ class Sources:
     def was_found(self, words: str) -> bool:
         """Say whether `words` stand in a tool's result."""
         plain = uncut(words)
-        return bool(plain) and "tool" in self._spoken and self._spoken["tool"].key_of(plain) is not None
+        return bool(plain) and "tool" in self._spoken and self._spoken["tool"].key_of(plain, goes_on=is_cut(words)) is not None
 
     def was_told(self, statement: str) -> bool:
         """Say whether a user said `statement` or a tool was given it: then a tool that says it is no source of its own.
@@ -318,7 +325,7 @@ class Sources:
         if key not in self.successes:
             return False
         text = self.texts[key]
-        at = max(_place(quote, text), 0)
+        at = max(text.find(quote), 0)
         return not (gives_order(text[max(at - _AROUND, 0) : at + len(quote) + _AROUND]) or gives_order(text[:_AROUND]))
 
 
@@ -365,7 +372,7 @@ def judged(fact: Fact, sources: Sources, previous: Mapping[str, Fact]) -> Fact:
     key, origin = held
     # The quote must carry the statement: a true quote beside an invented statement confirms nothing.
     plain = uncut(fact.statement)
-    carries = _is_telling(plain) and stands_in(plain, sources.texts[key])
+    carries = _is_telling(plain) and stands_in(plain, sources.texts[key], goes_on=is_cut(fact.statement))
     confirmed = carries and is_plain_finding(fact.statement) and sources.vouches(key, plain) and not sources.was_told(fact.statement)
     return fact.model_copy(
         update={

@@ -226,4 +226,6 @@ def test_a_quote_that_was_cut_still_stands_in_its_message() -> None:
     sources = Sources.of(messages, message_keys(messages))
 
     assert "user" == judged(Fact(statement="Please check the order and then…"), sources, {}).said_by
+    assert "user" == judged(Fact(statement="Please check the order and th…"), sources, {}).said_by
+    assert "ai" == judged(Fact(statement="Please check the order and th"), sources, {}).said_by
     assert Trust.CONFIRMED is judged(Fact(statement="Order ORD-7 is open since…"), sources, {}).status
