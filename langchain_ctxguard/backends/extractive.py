@@ -14,24 +14,23 @@ from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import is_synthetic
+from langchain_ctxguard.core.lexicon import is_acknowledgement
 from langchain_ctxguard.core.render import render_decision, render_fact, render_summary
 from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, is_request, speaker_of, text_of
 from langchain_ctxguard.core.sentences import (
     Sentence,
     Sign,
-    covers,
     has_name,
     has_value,
-    is_question,
     key_of,
     parts_of,
     sentences,
     shape_of,
     signs_of,
-    terms,
 )
+from langchain_ctxguard.core.terms import covers, is_question, terms
 from langchain_ctxguard.core.text import clipped
-from langchain_ctxguard.domain.summary import Decision, Fact, Origin, StructuredSummary, SummaryDraft
+from langchain_ctxguard.domain.summary import Decision, Fact, Origin, Rejected, StructuredSummary, SummaryDraft
 from langchain_ctxguard.ports import SummaryRequest, TokenCounter
 
 INTENT_LENGTH = 600
@@ -39,6 +38,9 @@ INTENT_LENGTH = 600
 
 NEW_SHARE = 0.4
 """Part of the bound that what is new may claim before what was carried over: the newest survives any number of rounds."""
+
+PENDING_SHARE = 0.5
+"""Part of the room that open items may take: requests nobody answered do not crowd out what was found out."""
 
 EVICTED_SHARE = 0.4
 """The summary grows by no more than this part of what was evicted, however much its bound would allow."""
@@ -212,8 +214,10 @@ class _Reading:
 
     def carry_over(self, previous: StructuredSummary, is_superseded: bool) -> None:  # noqa: FBT001 - a claim about the request
         """Take what the previous summary says as older than everything read."""
-        size = len(previous.facts) + len(previous.decisions) + len(previous.pending_items) + len(previous.open_questions) + 1
-        self.places = counting(-size - len(previous.user_intent))
+        still_open = [item.text for item in previous.open_items if not item.in_plan]
+        latest = previous.user_intent[0] if previous.user_intent else ""
+        size = len(previous.facts) + len(previous.decisions) + len(still_open) + len(previous.open_questions) + 1
+        self.places = counting(-size - len(latest))
         for fact in previous.facts:
             text = fact.statement.strip("…")
             self.add("facts", fact.statement, fact, _score(text, _signs(text), fact.said_by or "ai"), next(self.places))
@@ -221,12 +225,12 @@ class _Reading:
             self.add("decisions", decision.chosen, decision, 60, next(self.places))
         for question in previous.open_questions:
             self.questions.append(_Question(question, next(self.places), None, is_only=False))
-        for wish in previous.pending_items:
+        for wish in still_open:
             signs = _signs(wish)
             self.wishes.append(_Wish(wish, next(self.places), is_standing=Sign.DEFERRED in signs or Sign.REQUEST not in signs))
-        self.intent = previous.user_intent
-        if is_superseded and previous.user_intent:
-            self.hear(previous.user_intent, "user", None)
+        self.intent = latest
+        if is_superseded and latest:
+            self.hear(latest, "user", None)
         self.places = counting()
 
     def read(self, message: BaseMessage, source: str) -> None:
@@ -243,7 +247,7 @@ class _Reading:
                 self.calls[call.call_id] = f"{call.name} {call.arguments_text[:_CALL_LENGTH]}"
         if speaker == "user" and text.strip():
             self.last_request = next(self.places)
-            if not (self.intent and _is_pleasantry(text)):
+            if not (self.intent and (is_acknowledgement(text) or _is_pleasantry(text))):
                 self.intent = text.strip()
                 self.intent_place = self.last_request
         if is_note(message):
@@ -266,6 +270,8 @@ class _Reading:
         edges = (0, len(pieces) - 1) if speaker == "tool" and len(pieces) > 2 else ()  # noqa: PLR2004 - a middle to stand out from
         for index, (piece, signs) in enumerate(zip(pieces, shown, strict=True)):
             place = next(self.places)
+            if is_acknowledgement(piece.text):
+                continue
             if speaker in ("user", "ai"):
                 self._sort(piece, signs, speaker, place, is_only=asked == 1)
             score = _ERROR if index == error_at else _score(piece.text, signs, speaker) + 4 * (index in edges)
@@ -397,7 +403,7 @@ def _decision(piece: Sentence) -> Decision:
     sides = parts_of(text, _REJECTED_FOR)
     if sides is not None and sides[0].strip() and sides[1].strip():
         text, rejected = sides[0], (_bare(sides[1]),)
-    return Decision(chosen=_bare(text), rejected=rejected, why=_bare(why))
+    return Decision(chosen=_bare(text), rejected=tuple(Rejected(option=option) for option in rejected), why=_bare(why))
 
 
 def _bare(text: str) -> str:
@@ -476,13 +482,19 @@ class _Selection:
     def _fill(self, ranked: Sequence[_Item], room: int, *, taken: set[int]) -> tuple[list[_Item], int]:
         chosen: list[_Item] = []
         spent = misses = 0
+        left_to_wishes, has_wish = int(room * PENDING_SHARE), False
         for item in ranked:
             if id(item) in taken:
                 continue
             price = self._cost(item.line())
+            is_wish = item.section == "pending_items"
+            if is_wish and price > left_to_wishes and has_wish:
+                continue
             if spent + price <= room:
                 chosen.append(item)
                 spent += price
+                left_to_wishes -= price * is_wish
+                has_wish = has_wish or is_wish
             elif (misses := misses + 1) > 40:  # noqa: PLR2004 - the rest would be crumbs
                 break
         return chosen, spent

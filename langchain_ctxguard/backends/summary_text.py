@@ -14,6 +14,7 @@ from langchain_ctxguard.core.clean import clean, refusal
 from langchain_ctxguard.core.identity import is_synthetic, message_keys
 from langchain_ctxguard.core.infer import infer
 from langchain_ctxguard.core.lexicon import language_of
+from langchain_ctxguard.core.merge import INTENTS_KEPT
 from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.render import open_inferred, render_evidence, render_summary
 from langchain_ctxguard.core.roles import is_request, text_of
@@ -76,7 +77,7 @@ class TextJob:
             previous=None,
             original_goal=self.spoken[0] if self.spoken else "",
             language=request.language,
-            latest_request=self.spoken[-1] if self.spoken else "",
+            requests=self.spoken[-INTENTS_KEPT:],
         )
         summary = bounded_summary(cleaned.summary, version=1, max_tokens=request.max_tokens, count=request.count)
         evidence = bounded_evidence(self.evidence, max_tokens=request.max_tokens, count=request.count)

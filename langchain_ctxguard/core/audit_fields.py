@@ -15,7 +15,8 @@ from langchain_ctxguard.core.field_text import folded, sentence_at
 from langchain_ctxguard.core.ledger import Said, merge_fields
 from langchain_ctxguard.core.normalize import key_of
 from langchain_ctxguard.core.roles import is_request, speaker_of, text_of
-from langchain_ctxguard.core.sentences import sentences, terms
+from langchain_ctxguard.core.sentences import sentences
+from langchain_ctxguard.core.terms import terms
 from langchain_ctxguard.domain.audit import AuditFinding, Level, Loss
 from langchain_ctxguard.domain.control import IDENTIFIERS, STATEMENTS, ChangeKind, ControlField, FieldChange, FieldKind
 from langchain_ctxguard.domain.summary import Origin

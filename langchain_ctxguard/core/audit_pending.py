@@ -12,7 +12,8 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.core.audit_told import is_told
 from langchain_ctxguard.core.results import own_words, results_in
 from langchain_ctxguard.core.roles import Call, calls_of, is_request, speaker_of, text_of
-from langchain_ctxguard.core.sentences import Sign, covers, has_value, is_question, key_of, sentences, signs_of, terms
+from langchain_ctxguard.core.sentences import Sign, has_value, key_of, sentences, signs_of
+from langchain_ctxguard.core.terms import covers, is_question, terms
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.audit import AuditFinding, Level, Loss
 

@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 from langchain_core.messages import HumanMessage
 
 from langchain_ctxguard.core.effects import CountTokens
+from langchain_ctxguard.core.evidence import done_files
 from langchain_ctxguard.core.render import (
     open_inferred,
     render_action,
@@ -16,15 +17,21 @@ from langchain_ctxguard.core.render import (
     render_decision,
     render_evidence,
     render_fact,
+    render_files,
     render_inferred_rule,
+    render_item,
+    render_references,
     render_summary,
 )
 from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.evidence import Evidence
-from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary
+from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, StructuredSummary
 
 Item = TypeVar("Item")
 _GOAL_SHARE = 0.25
+_EARLIER_SHARE = 0.1
+_LISTED_SHARE = 0.2
+_REFERENCES_SHARE = 0.2
 _FILES_SHARE = 0.35
 _ASKED_SHARE = 0.4
 
@@ -34,11 +41,11 @@ def text_tokens(count: CountTokens, text: str) -> int:
     return count([HumanMessage(text)])
 
 
-def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int, count: CountTokens) -> StructuredSummary:
+def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int, count: CountTokens, files: Sequence[str] = ()) -> StructuredSummary:
     """Return `summary` within `max_tokens` as rendered. Goals first; of each kind of item the newest stay, and no kind starves another."""
-    if text_tokens(count, render_summary(summary, version=version)) <= max_tokens:
+    if text_tokens(count, render_summary(summary, version=version, files=files)) <= max_tokens:
         return summary
-    frame = text_tokens(count, render_summary(StructuredSummary(), version=version))
+    frame = text_tokens(count, render_summary(StructuredSummary(), version=version, files=files))
     room = max_tokens - frame
     empty = StructuredSummary(language=summary.language)
     if room <= 0:
@@ -48,24 +55,47 @@ def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int
         return text_tokens(count, f"- {line}\n") + 1
 
     goal = _shortened(summary.original_goal, int(room * _GOAL_SHARE), cost)
-    intent = goal if summary.user_intent == summary.original_goal else _shortened(summary.user_intent, int(room * _GOAL_SHARE), cost)
-    room -= cost(goal) + (cost(intent) if intent != goal else 0) + 12
+    latest, *earlier = (*summary.user_intent, "")
+    latest = goal if latest == summary.original_goal else _shortened(latest, int(room * _GOAL_SHARE), cost)
+    room -= cost(goal) + (cost(latest) if latest != goal else 0) + 12
+    kept, left = _newest([text for text in reversed(earlier) if text], int(room * _EARLIER_SHARE), cost)
+    room -= int(room * _EARLIER_SHARE) - left
+    still_open, closed = summary.open_items, tuple(item for item in summary.pending_items if item.state != "open")
     kinds = (
-        _Kind("pending_items", summary.pending_items, cost, lambda item, limit: _shortened(item, limit, cost)),
-        _Kind("decisions", summary.decisions, lambda item: cost(render_decision(item)), lambda item, limit: _shorter_decision(item, limit, cost)),
-        _Kind("open_questions", summary.open_questions, cost, lambda item, limit: _shortened(item, limit, cost)),
-        _Kind("facts", summary.facts, lambda item: cost(render_fact(item)), lambda item, limit: _shorter_fact(item, limit, cost)),
+        _Kind("open", still_open, 0.3, lambda item: cost(render_item(item)), lambda item, limit: _shorter_item(item, limit, cost)),
+        _Kind(
+            *("decisions", summary.decisions, 0.18),
+            lambda item: cost(render_decision(item)),
+            lambda item, limit: _shorter_decision(item, limit, cost),
+        ),
+        _Kind("open_questions", summary.open_questions, 0.08, cost, lambda item, limit: _shortened(item, limit, cost)),
+        _Kind("open_risks", summary.open_risks, 0.06, cost, lambda item, limit: _shortened(item, limit, cost)),
+        _Kind("facts", summary.facts, 0.32, lambda item: cost(render_fact(item)), lambda item, limit: _shorter_fact(item, limit, cost)),
+        _Kind("closed", closed, 0.06, lambda item: cost(f"[cancelled] {item.text}"), lambda _item, _limit: ""),
     )
-    bounded = summary.model_copy(update={"original_goal": goal, "user_intent": intent, **_shared(kinds, room)})
-    return _trimmed(bounded, version=version, max_tokens=max_tokens, count=count)
+    lists = _shared(kinds, room)
+    intents = tuple(text for text in (latest, *reversed(kept)) if text)
+    pending = (*lists.pop("closed"), *lists.pop("open"))
+    bounded = summary.model_copy(update={"original_goal": goal, "user_intent": intents, "pending_items": pending, **lists})
+    return _trimmed(bounded, version=version, max_tokens=max_tokens, count=count, files=files)
+
+
+def with_files_listed(evidence: Evidence, *, max_tokens: int, count: CountTokens) -> Evidence:
+    """Return `evidence` with how many of its finished files the summary has room to name: the newest, within a share of its bound."""
+    files = done_files(evidence)
+    listed = len(files)
+    while listed and text_tokens(count, render_files(files[-listed:])) > max_tokens * _LISTED_SHARE:
+        listed = listed * 3 // 4
+    return evidence.model_copy(update={"files_listed": None if listed == len(files) else listed})
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind(Generic[Item]):
-    """One list of a summary, what an item of it costs, and how an item is made to fit."""
+    """One list of a summary, its share of the room, what an item of it costs, and how an item is made to fit."""
 
     name: str
     items: tuple[Item, ...]
+    share: float
     cost: Callable[[Item], int]
     shorter: Callable[[Item, int], Item | Literal[""]]
 
@@ -74,9 +104,9 @@ def _shared(kinds: Sequence[_Kind[Any]], room: int) -> dict[str, tuple[Any, ...]
     """Share `room` out: each kind its part first, then what is left over in the same order."""
     kept: dict[str, tuple[Any, ...]] = {}
     spent: dict[str, int] = {}
-    for rank, kind in enumerate(kinds):
-        # The last kind may take all that is left, the ones before it half each.
-        part = room if rank == len(kinds) - 1 else room // 2
+    whole = room
+    for kind in kinds:
+        part = min(room, int(whole * kind.share))
         kept[kind.name], left = _newest(kind.items, part, kind.cost)
         spent[kind.name] = part - left
         room -= part - left
@@ -89,6 +119,11 @@ def _shared(kinds: Sequence[_Kind[Any]], room: int) -> dict[str, tuple[Any, ...]
     return kept
 
 
+def _shorter_item(item: PendingItem, limit: int, cost: Callable[[str], int]) -> PendingItem | Literal[""]:
+    text = _shortened(item.text, limit, lambda text: cost(render_item(item.model_copy(update={"text": text}))))
+    return item.model_copy(update={"text": text}) if text else ""
+
+
 def _shorter_fact(fact: Fact, limit: int, cost: Callable[[str], int]) -> Fact | Literal[""]:
     statement = _shortened(fact.statement, limit, lambda text: cost(render_fact(fact.model_copy(update={"statement": text}))))
     return fact.model_copy(update={"statement": statement}) if statement else ""
@@ -96,23 +131,30 @@ def _shorter_fact(fact: Fact, limit: int, cost: Callable[[str], int]) -> Fact | 
 
 def _shorter_decision(decision: Decision, limit: int, cost: Callable[[str], int]) -> Decision | Literal[""]:
     chosen = _shortened(decision.chosen, limit, cost)
-    return Decision(chosen=chosen) if chosen else ""
+    return decision.model_copy(update={"chosen": chosen, "rejected": (), "why": ""}) if chosen else ""
 
 
-def _trimmed(summary: StructuredSummary, *, version: int, max_tokens: int, count: CountTokens) -> StructuredSummary:
+def _trimmed(summary: StructuredSummary, *, version: int, max_tokens: int, count: CountTokens, files: Sequence[str]) -> StructuredSummary:
     """Drop what the line-by-line estimate let through: counters need not be additive."""
-    lists: tuple[str, ...] = ("facts", "open_questions", "decisions", "pending_items")
-    while text_tokens(count, render_summary(summary, version=version)) > max_tokens:
+    lists: tuple[str, ...] = ("facts", "open_risks", "open_questions", "decisions", "pending_items")
+    while text_tokens(count, render_summary(summary, version=version, files=files)) > max_tokens:
         longest = next((name for name in lists if getattr(summary, name)), None)
         if longest is not None:
             items = getattr(summary, longest)
             summary = summary.model_copy(update={longest: items[max(1, len(items) // 8) :]})
+        elif len(summary.user_intent) > 1:
+            summary = summary.model_copy(update={"user_intent": summary.user_intent[:-1]})
         elif summary.user_intent or summary.original_goal:
-            shorter = {name: clipped(getattr(summary, name), len(getattr(summary, name)) // 2) for name in ("user_intent", "original_goal")}
-            summary = summary.model_copy(update={name: "" if len(text) < 8 else text for name, text in shorter.items()})  # noqa: PLR2004
+            goal, intents = _halved(summary.original_goal), tuple(filter(None, map(_halved, summary.user_intent)))
+            summary = summary.model_copy(update={"original_goal": goal, "user_intent": intents})
         else:
             return summary
     return summary
+
+
+def _halved(text: str) -> str:
+    shorter = clipped(text, len(text) // 2)
+    return "" if len(shorter) < 8 else shorter  # noqa: PLR2004 - less says nothing
 
 
 def _shortened(text: str, max_tokens: int, cost: Callable[[str], int]) -> str:
@@ -165,9 +207,14 @@ def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens) 
     counted = Evidence(
         inferred=evidence.inferred,
         fields=evidence.fields,
+        files_listed=evidence.files_listed,
+        omitted_references=evidence.omitted_references + len(evidence.references),
         omitted_actions=evidence.omitted_actions + len(evidence.actions),
         omitted_artifacts=evidence.omitted_artifacts + len(evidence.artifacts),
     )
+    room = max_tokens - text_tokens(count, render_evidence(counted)) - 16
+    named, _ = _newest(evidence.references, int(room * _REFERENCES_SHARE), lambda item: text_tokens(count, render_references([item])))
+    counted = counted.model_copy(update={"references": named, "omitted_references": counted.omitted_references - len(named)})
     room = max_tokens - text_tokens(count, render_evidence(counted)) - 16
     waiting = open_inferred(evidence.inferred)[-evidence.inferred_shown :] if evidence.inferred_shown else ()
     asked, _ = _newest(waiting, int(room * _ASKED_SHARE), lambda item: text_tokens(count, f"- {render_inferred_rule(item)}\n"))
@@ -194,6 +241,9 @@ def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens) 
         if text_tokens(count, render_evidence(bounded)) <= max_tokens:
             return bounded
         actions, artifacts = actions[max(1, len(actions) // 8) :], artifacts[max(1, len(artifacts) // 8) :]
+    if counted.references and text_tokens(count, render_evidence(counted)) > max_tokens:
+        omitted = counted.omitted_references + len(counted.references)
+        counted = counted.model_copy(update={"references": (), "omitted_references": omitted})
     while counted.inferred_shown and text_tokens(count, render_evidence(counted)) > max_tokens:
         counted = counted.model_copy(update={"inferred_shown": counted.inferred_shown - 1})
     return counted

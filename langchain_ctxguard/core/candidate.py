@@ -8,7 +8,7 @@ from functools import cached_property
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.bounds import bounded_evidence, bounded_summary, text_tokens
+from langchain_ctxguard.core.bounds import bounded_evidence, bounded_summary, text_tokens, with_files_listed
 from langchain_ctxguard.core.clean import Cleaned, clean
 from langchain_ctxguard.core.compile import Compiled, rendered, rendered_digests
 from langchain_ctxguard.core.crossing import (
@@ -23,11 +23,14 @@ from langchain_ctxguard.core.crossing import (
     without_wrong_values,
 )
 from langchain_ctxguard.core.effects import CountTokens
+from langchain_ctxguard.core.evidence import listed_files
 from langchain_ctxguard.core.identity import ANCHORS, is_synthetic, make_cut, message_keys
-from langchain_ctxguard.core.lexicon import language_of
+from langchain_ctxguard.core.lexicon import is_acknowledgement, language_of
 from langchain_ctxguard.core.material import Bounds, Material, results_by_id
+from langchain_ctxguard.core.merge import INTENTS_KEPT, Passed, merge
 from langchain_ctxguard.core.provenance import Sources, folded
-from langchain_ctxguard.core.render import render_evidence, render_fact, render_rules, rules_fingerprint
+from langchain_ctxguard.core.render import EARLIER_SHOWN, render_evidence, render_fact, render_rules, rules_fingerprint
+from langchain_ctxguard.core.results import own_words
 from langchain_ctxguard.core.roles import SUMMARY, escaped, is_request, text_of
 from langchain_ctxguard.core.said import rule_in
 from langchain_ctxguard.core.situation import Plan, Situation
@@ -105,17 +108,29 @@ class Bench:
     """Carry values without the sentences they stood in."""
 
     def cleaned(self, draft: SummaryDraft, sources: Sources) -> Cleaned:
-        """Return the summary a draft amounts to. An empty draft carries the summary in force on."""
+        """Return the summary a draft amounts to, merged with the one in force. An empty draft carries that on."""
         previous = self._previous
-        spoken = [text_of(message) for message in self.material.evicted if is_request(message)]
-        goal = (previous.original_goal if previous is not None else "") or (spoken[0] if spoken else "")
-        language = language_of(" ".join(spoken[-8:])) or (None if previous is None else previous.language)
-        if draft.is_empty and previous is not None:
-            draft = _restated(previous)
+        spoken = [own_words(message) for message in self.material.evicted if is_request(message)]
+        asked = [text for text in spoken if not is_acknowledgement(text)] or spoken
+        goal = (previous.original_goal if previous is not None else "") or (asked[0] if asked else "")
         rules = tuple(rule.text for rule in self.situation.rules)
-        return clean(
-            draft, sources, previous=previous, original_goal=goal, language=language, rules=rules, latest_request=spoken[-1] if spoken else ""
+        cleaned = clean(
+            draft,
+            sources,
+            previous=previous,
+            original_goal=goal,
+            language=language_of(" ".join(spoken[-8:])),
+            rules=rules,
+            requests=_recent(asked, sum(len(text_of(message)) for message in self.material.evicted) // _RECENT_SHARE),
         )
+        merged = merge(cleaned.summary, previous, self._passed, is_told=not draft.is_empty)
+        return replace(cleaned, summary=merged.summary, restored=merged.restored, summaries=merged.summaries)
+
+    @cached_property
+    def _passed(self) -> Passed:
+        material = self.material
+        messages, keys = material.repaired.messages[material.at :], material.keys[material.at :]
+        return Passed.of(material.evicted, material.sources, messages, keys, state_plan=self.plan.todos)
 
     def candidate(self, cleaned: Cleaned, sources: Sources, *, dropped_keys: int = 0) -> Candidate:
         """Return the version a cleaned summary makes."""
@@ -319,9 +334,10 @@ class Bench:
     def _built(self, summary: StructuredSummary, bounds: Bounds, carried: tuple[str, ...]) -> tuple[ContextHead, Compiled]:
         situation, material, kept = self.situation, self.material, self._kept
         version = situation.head.version + 1
-        summary = bounded_summary(summary, version=version, max_tokens=bounds.summary, count=self.count)
         found = material.evidence.model_copy(update={"fields": self.watched.ledger, "carried": carried, "carried_bare": self.is_bare})
         evidence = bounded_evidence(found, max_tokens=bounds.evidence, count=self.count, carried_tokens=bounds.carried)
+        evidence = with_files_listed(evidence, max_tokens=bounds.summary, count=self.count)
+        summary = bounded_summary(summary, version=version, max_tokens=bounds.summary, count=self.count, files=listed_files(evidence))
         seed = canonical_json([self.plan.nonce, version, kept.cut.model_dump(), summary.model_dump(mode="json"), evidence.model_dump(mode="json")])
         body = ContextBody(
             summary=summary,
@@ -337,22 +353,27 @@ class Bench:
         return head, situation.view_of(head, material.request, kept.tail)
 
 
+_RECENT_SHARE = 20
+"""Requests before the last one stand in the summary as long as they are no larger than one part in so many of what was evicted."""
+
+
+def _recent(requests: Sequence[str], room: int) -> list[str]:
+    """Return the last request, and those before it that are cheap beside what leaves the view; oldest first."""
+    recent = list(requests[-1:])
+    for text in reversed(requests[-INTENTS_KEPT:-1]):
+        room -= min(len(text), EARLIER_SHOWN)
+        if room < 0:
+            break
+        recent.insert(0, text)
+    return recent
+
+
 def _key_before(situation: Situation, at: int) -> str | None:
     """Return the key of the message before `tail[at]`, or of the last one evicted earlier."""
     if at == 0:
         return situation.head.cut.evicted
     before = sum(not is_synthetic(message) for message in situation.tail[: at - 1])
     return message_keys(situation.tail[at - 1 : at], start=situation.start + before)[0]
-
-
-def _restated(summary: StructuredSummary) -> SummaryDraft:
-    return SummaryDraft(
-        user_intent=summary.user_intent,
-        pending_items=summary.pending_items,
-        facts=summary.facts,
-        decisions=summary.decisions,
-        open_questions=summary.open_questions,
-    )
 
 
 def is_grave(change: FieldChange) -> bool:

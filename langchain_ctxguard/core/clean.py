@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from langchain_ctxguard.core.lexicon import claims_authority, gives_order, is_placeholder
-from langchain_ctxguard.core.provenance import Sources, folded, judged
+from langchain_ctxguard.core.items import is_noted_task, item_of
+from langchain_ctxguard.core.lexicon import (
+    addresses_reader,
+    claims_authority,
+    gives_order,
+    hides_text,
+    is_acknowledgement,
+    is_placeholder,
+    tells_to_act,
+)
+from langchain_ctxguard.core.provenance import Sources, folded, judged, uncut
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.said import rule_in
+from langchain_ctxguard.core.terms import is_question
 from langchain_ctxguard.core.text import clipped, readable
-from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary, SummaryDraft, Trust
-
-CLAIM = "[claimed by ai] "
-"""Before an item that stands in no message in so many words, as `render_fact` has it."""
+from langchain_ctxguard.domain.summary import Decision, Fact, Origin, PendingItem, Rejected, StructuredSummary, SummaryDraft, Trust
 
 ITEM_LIMIT = 600
 """Characters of one item of a summary; a longer one is a retelling, not an item."""
@@ -29,11 +36,14 @@ class Cleaned:
     distorted_sentences: int = 0
     """Sentences that weakened, contradicted or changed a rule in force."""
 
-    @property
-    def holds_anything_told(self) -> bool:
-        """Say whether anything of the draft is left; goal and intent stand in the messages anyway."""
-        summary = self.summary
-        return bool(summary.pending_items or summary.facts or summary.decisions or summary.open_questions)
+    restored: int = 0
+    """Items and facts of the summary in force that the draft had left out and that were put back."""
+
+    summaries: int = 0
+    """Summaries of other tools that were taken over."""
+
+    holds_anything_told: bool = False
+    """Whether anything of the draft is left; goal and intent stand in the messages anyway."""
 
 
 def refusal(draft: SummaryDraft, *, evicted_characters: int, evicted_has_evidence: bool) -> str | None:
@@ -53,6 +63,7 @@ def _texts(draft: SummaryDraft) -> Iterable[str]:
         yield draft.user_intent
     yield from draft.pending_items
     yield from draft.open_questions
+    yield from draft.open_risks
     for fact in draft.facts:
         yield fact.statement
     for decision in draft.decisions:
@@ -65,7 +76,9 @@ def _everything(draft: SummaryDraft) -> Iterable[str]:
         yield fact.quote or ""
     for decision in draft.decisions:
         yield decision.why
-        yield from decision.rejected
+        for rejected in decision.rejected:
+            yield rejected.option
+            yield rejected.why
 
 
 def clean(
@@ -76,47 +89,57 @@ def clean(
     original_goal: str,
     language: str | None,
     rules: Sequence[str] = (),
-    latest_request: str = "",
+    requests: Sequence[str] = (),
 ) -> Cleaned:
     """Return the summary a draft amounts to.
 
-    Orders and permissions are removed unless the user said them in so many words (then they are the user's claim). Facts are judged by
-    `provenance`; a claim of authority is rendered as a claim, whoever tells it. What restates one of the `rules` leaves: it stands in the pins.
-    What weakens, contradicts or changes one is removed; only what the user asks for stands as it was asked.
+    A request stands as the person said it, with the message that holds it: one the summarizer put in its own words is put back into the person's,
+    one that nobody made is removed. Orders and claims of power are removed unless a user said them in so many words (then they are the user's claim).
+    Facts are judged by `provenance`. What restates one of the `rules` leaves: it stands in the pins. What weakens, contradicts or changes one is
+    removed; only what the user asks for stands as it was asked.
+
+    Args:
+        draft: What the summarizer told.
+        sources: The messages it may speak of.
+        previous: The summary in force.
+        original_goal: The first request, from its message.
+        language: Of the conversation.
+        rules: Texts of the rules in force.
+        requests: What users asked in these messages, oldest first.
     """
     door = _Door.of(sources, previous, rules)
     door.offending = _offending(draft, rules)
     intent = _tidy(draft.user_intent) if door.admits(draft.user_intent, is_request=True) else ""
     told = draft.facts
+    latest = tuple(dict.fromkeys(text for request in reversed(requests) if (text := _tidy(request))))
     if intent and not door.is_the_users(draft.user_intent):
         # What a person wants stands in the person's words: the draft's own would be taken for theirs.
         told = (Fact(statement=intent), *told)
-        intent = _tidy(latest_request)
+        intent = ""
+    pending = door.pending(draft.pending_items)
     facts = door.facts(told)
-    decisions = {
-        folded(decision.chosen): Decision(
-            chosen=door.marked(decision.chosen),
-            rejected=door.items(decision.rejected),
-            why=_tidy(decision.why) if door.admits(decision.why) else "",
-        )
-        for decision in draft.decisions
-        if door.admits(decision.chosen)
-    }
     summary = StructuredSummary(
         original_goal=_tidy(original_goal),
-        user_intent=intent or (previous.user_intent if previous is not None else ""),
-        pending_items=tuple(map(door.marked, door.items(draft.pending_items))),
+        user_intent=_latest(intent, latest) or (() if previous is None else previous.user_intent),
+        pending_items=pending,
         facts=facts,
-        decisions=tuple(decisions.values()),
+        decisions=door.decisions(draft.decisions),
         open_questions=door.items(draft.open_questions),
+        open_risks=door.items(draft.open_risks),
         language=language,
     )
-    return Cleaned(summary, door.removed, door.downgraded, door.distorted)
+    lists = (summary.pending_items, summary.facts, summary.decisions, summary.open_questions, summary.open_risks)
+    return Cleaned(summary, door.removed, door.downgraded, door.distorted, holds_anything_told=any(lists))
+
+
+def _latest(intent: str, requests: Sequence[str]) -> tuple[str, ...]:
+    """Return the intents, latest first; one the summarizer quotes from a request stands for it."""
+    bare = uncut(intent)
+    return tuple(dict.fromkeys(([intent] if intent else []) + [request for request in requests if not (bare and bare in folded(request))]))
 
 
 def _offending(draft: SummaryDraft, rules: Sequence[str]) -> tuple[str, ...]:
-    told = [" ".join(text.split()) for text in (*draft.pending_items, *draft.open_questions, *(fact.statement for fact in draft.facts))]
-    told += [" ".join(text.split()) for decision in draft.decisions for text in (decision.chosen, decision.why, *decision.rejected)]
+    told = [" ".join(text.split()) for text in _everything(draft)]
     if not rules or not any(told):
         return ()
     return tuple({folded(sentence) for sentence, _, _ in offending_sentences(rules, "\n\n".join(text for text in told if text))})
@@ -127,10 +150,15 @@ class _Door:
     """Who may enter the summary, and a count of who was turned away."""
 
     sources: Sources
-    known: dict[str, Fact]
-    carried: frozenset[str]
-    """Items of the summary in force: they were admitted when their source was at hand."""
+    known: dict[str, Fact] = field(default_factory=dict)
+    carried: frozenset[str] = frozenset()
+    """What the summary in force holds as a user's own words: it was found to be theirs when its source was at hand."""
 
+    known_texts: frozenset[str] = frozenset()
+    """Its questions and risks."""
+
+    known_items: dict[str, PendingItem] = field(default_factory=dict)
+    known_decisions: dict[str, Decision] = field(default_factory=dict)
     pinned: tuple[str, ...] = ()
     """The rules in force, folded."""
 
@@ -145,34 +173,101 @@ class _Door:
     def of(cls, sources: Sources, previous: StructuredSummary | None, rules: Sequence[str]) -> _Door:
         pinned = tuple(folded(rule) for rule in rules)
         if previous is None:
-            return cls(sources, {}, frozenset(), pinned)
-        decided = (text for decision in previous.decisions for text in (decision.chosen, decision.why, *decision.rejected))
-        carried = frozenset(map(folded, (*previous.pending_items, *previous.open_questions, previous.user_intent, *decided)))
-        return cls(sources.knowing(_told_before(previous)), {folded(fact.statement): fact for fact in previous.facts}, carried, pinned)
+            return cls(sources, pinned=pinned)
+        theirs = (
+            *(text for decision in previous.decisions if decision.said_by == "user" for text in _parts(decision)),
+            *(item.text for item in previous.pending_items if item.asked_by == "user"),
+            *(fact.statement for fact in previous.facts if fact.said_by == "user"),
+        )
+        return cls(
+            sources.knowing(_told_before(previous)),
+            {folded(fact.statement): fact for fact in previous.facts},
+            frozenset(map(folded, (previous.original_goal, *previous.user_intent, *theirs))),
+            frozenset(map(folded, (*previous.open_questions, *previous.open_risks))),
+            {folded(item.text): item for item in previous.pending_items},
+            {folded(decision.chosen): decision for decision in previous.decisions},
+            pinned,
+        )
 
     def admits(self, text: str, *, is_request: bool = False) -> bool:
         """Say whether `text` is an item: it says something, and gives no order and claims no authority but in the user's own words."""
         plain = folded(text)
         if is_placeholder(plain) or self._restates_a_pin(plain) or (not is_request and self._distorts_a_pin(plain)):
             return False
-        if (gives_order(plain) or claims_authority(plain) or rule_in(plain) is not None) and not self.is_the_users(text):
+        is_power = gives_order(plain) or claims_authority(plain) or addresses_reader(plain) or rule_in(plain) is not None
+        if (is_power or hides_text(text)) and not self.is_the_users(text):
             self.removed += 1
             return False
         return True
 
-    def marked(self, text: str) -> str:
-        """Return an item, marked as the summarizer's own where nobody said it in so many words."""
-        tidy = _tidy(text)
-        if tidy.startswith(CLAIM) or folded(tidy) in self.carried or self.sources.holder(text, None) is not None:
-            return tidy
-        return _tidy(f"{CLAIM}{tidy}")
+    def pending(self, texts: Iterable[str]) -> tuple[PendingItem, ...]:
+        """Return the items among `texts`, each with the message that holds it; what nobody asked for is removed."""
+        items: dict[str, PendingItem] = {}
+        for text in texts:
+            tidy = _tidy(text)
+            if is_placeholder(tidy) or is_acknowledgement(tidy) or self._restates_a_pin(folded(tidy)):
+                continue
+            found = self._item(tidy)
+            if found is None:
+                self.removed += 1
+            else:
+                items.setdefault(found.item_id, found)
+        return tuple(items.values())
+
+    def _item(self, text: str) -> PendingItem | None:
+        key = self.sources.asked_in(text)
+        if key is not None:
+            return item_of(text, "user", key)
+        known = self.known_items.get(folded(text))
+        if known is not None:
+            return known
+        asked = self.sources.request_behind(text)
+        if asked is not None:
+            words, key = asked
+            return self.known_items.get(folded(_tidy(words))) or item_of(_tidy(words), "user", key)
+        if self.sources.was_given(text):
+            # A step of a plan: the call that wrote it down says what became of it, and `core.merge` reads that.
+            return item_of(text, "ai", "", in_plan=True)
+        key = self.sources.written_in(text)
+        # Only what the assistant noted as its own task is one: the rest of its words, and what it repeats of a tool's, ask for nothing.
+        if key is None or not is_noted_task(text) or self.sources.was_found(text) or not self.admits(text):
+            return None
+        return item_of(text, "ai", key)
+
+    def decisions(self, told: Iterable[Decision]) -> tuple[Decision, ...]:
+        """Return the decisions, each with who said what was chosen."""
+        found: dict[str, Decision] = {}
+        for decision in told:
+            chosen = _tidy(decision.chosen)
+            known = self.known_decisions.get(folded(chosen))
+            if known is not None:
+                found.setdefault(folded(chosen), known)
+                continue
+            if not self.admits(chosen) or folded(chosen) in found:
+                continue
+            held = self.sources.holder(chosen, decision.source)
+            if (held is None or held[1] == "tool") and (tells_to_act(chosen) and self.sources.request_behind(chosen) is None):
+                self.removed += 1
+                continue
+            source: str | None = None
+            said_by: Origin | None = "ai"
+            if held is not None:
+                source, said_by = held
+            rejected = tuple(
+                Rejected(option=_tidy(each.option), why=_tidy(each.why) if self.admits(each.why) else "")
+                for each in decision.rejected
+                if self.admits(each.option)
+            )
+            why = _tidy(decision.why) if self.admits(decision.why) else ""
+            found[folded(chosen)] = Decision(chosen=chosen, rejected=rejected, why=why, source=source, said_by=said_by)
+        return tuple(found.values())
 
     def _restates_a_pin(self, plain: str) -> bool:
-        bare = plain.removesuffix("…").strip()
+        bare = plain.removesuffix("...").strip()
         return bool(bare) and any(bare in rule and 2 * len(bare) >= len(rule) for rule in self.pinned)
 
     def _distorts_a_pin(self, plain: str) -> bool:
-        bare = plain.removesuffix("…").strip()
+        bare = plain.removesuffix("...").strip()
         found = bool(bare) and any(sentence in bare or bare in sentence for sentence in self.offending)
         self.distorted += found
         return found
@@ -185,39 +280,74 @@ class _Door:
         return held is not None and held[1] == "user"
 
     def items(self, texts: Iterable[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(_tidy(text) for text in texts if self.admits(text)))
+        """Return the questions or risks among `texts`: what asks to be done is neither, unless a person said it."""
+        kept: dict[str, None] = {}
+        for text in texts:
+            tidy = _tidy(text)
+            if folded(tidy) in self.known_texts:
+                kept[tidy] = None
+                continue
+            if not self.admits(tidy):
+                continue
+            # A known fact has its place and its standing; here it would lose both.
+            is_passed_on = folded(tidy) in self.known or self.sources.is_hearsay(tidy)
+            is_no_question = not is_question(tidy) and (tells_to_act(tidy) or is_passed_on)
+            if is_no_question and not self.is_the_users(tidy):
+                self.removed += 1
+            else:
+                kept[tidy] = None
+        return tuple(kept)
 
     def facts(self, told: Iterable[Fact]) -> tuple[Fact, ...]:
         facts: dict[str, Fact] = {}
         for fact in told:
             statement = _tidy(fact.statement)
-            if is_placeholder(statement) or self._restates_a_pin(folded(statement)) or self._distorts_a_pin(folded(statement)):
+            if (
+                is_placeholder(statement)
+                or is_acknowledgement(statement)
+                or self._restates_a_pin(folded(statement))
+                or self._distorts_a_pin(folded(statement))
+            ):
                 continue
             found = judged(fact.model_copy(update={"statement": statement}), self.sources, self.known)
             if not self._may_tell(statement, found):
                 self.removed += 1
                 continue
+            self.removed += fact.quote is not None and found.quote is None and folded(statement) not in self.known
             self.downgraded += fact.status is Trust.CONFIRMED and found.status is Trust.CLAIMED
             quote = None if found.quote is None or folded(found.quote) == folded(statement) else clipped(found.quote, ITEM_LIMIT)
             facts[folded(statement)] = found.model_copy(update={"quote": quote})
         return tuple(facts.values())
 
     def _may_tell(self, statement: str, found: Fact) -> bool:
+        is_known = folded(statement) in self.known
         if gives_order(statement):
             return found.said_by == "user"
-        # A rule nobody said is no fact: what tools and people say stands as theirs.
-        if rule_in(statement) is not None and found.said_by == "ai" and found.source is None and folded(statement) not in self.known:
+        if found.said_by == "user" or is_known:
+            return True
+        # What a tool's text asks of its reader is no finding, whoever passes it on.
+        if addresses_reader(statement) and (found.said_by == "tool" or found.source is None or self.sources.was_found(statement)):
             return False
-        # The model's own words about authority are no source at all.
-        return not claims_authority(statement) or found.said_by != "ai" or folded(statement) in self.known
+        if found.said_by != "ai":
+            return True
+        # A rule or an instruction nobody said is no fact, and the model's own words about authority are no source at all.
+        is_made_up = found.source is None and (rule_in(statement) is not None or tells_to_act(statement))
+        return not is_made_up and not claims_authority(statement)
 
 
 def _told_before(summary: StructuredSummary) -> Iterable[str]:
     """Yield what the summary in force holds as said: a tool that repeats it is no new source."""
-    yield from (summary.original_goal, summary.user_intent, *summary.pending_items, *summary.open_questions)
+    yield from (summary.original_goal, *summary.user_intent, *summary.open_questions, *summary.open_risks)
+    yield from (item.text for item in summary.pending_items)
     for fact in summary.facts:
         if fact.status is Trust.CLAIMED:
             yield fact.statement
+
+
+def _parts(decision: Decision) -> Iterable[str]:
+    yield from (decision.chosen, decision.why)
+    for rejected in decision.rejected:
+        yield from (rejected.option, rejected.why)
 
 
 def _tidy(text: str) -> str:

@@ -350,6 +350,8 @@ def _accepted(
             "removed_sentences": record.removed_sentences + done.cleaned.removed_sentences,
             "downgraded_facts": done.cleaned.downgraded_facts,
             "distorted_sentences": done.cleaned.distorted_sentences,
+            "restored_items": done.cleaned.restored,
+            "merged_summaries": done.cleaned.summaries,
         }
     )
     yield Append(record)

@@ -9,6 +9,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from langchain_ctxguard.core.evidence import listed_files
 from langchain_ctxguard.core.render import render_evidence, render_summary
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_foreign_summary, text_of
 from langchain_ctxguard.core.units import given_call_id, repair
@@ -144,7 +145,8 @@ def rendered(body: ContextBody, *, version: int) -> list[BaseMessage]:
     if not body.evidence.is_empty:
         messages.append(HumanMessage(render_evidence(body.evidence), name=EVIDENCE, id=f"{body.summary_id}-evidence"))
     if not body.summary.is_empty:
-        messages.append(HumanMessage(render_summary(body.summary, version=version), name=SUMMARY, id=body.summary_id))
+        text = render_summary(body.summary, version=version, files=listed_files(body.evidence))
+        messages.append(HumanMessage(text, name=SUMMARY, id=body.summary_id))
     return messages
 
 

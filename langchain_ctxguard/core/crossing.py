@@ -30,7 +30,7 @@ from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.control import STATEMENTS, ControlField, FieldChange, FieldDiff, FieldKind
-from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary
+from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, StructuredSummary
 
 CONTEXT_LIMIT = 200
 """Characters of the sentence a carried value is shown with."""
@@ -304,16 +304,22 @@ def _mapped(summary: StructuredSummary, told: Callable[[str], str]) -> Structure
 
     def decision(item: Decision) -> Decision | None:
         chosen = told(item.chosen)
-        return item.model_copy(update={"chosen": chosen, "rejected": texts(item.rejected), "why": told(item.why)}) if chosen else None
+        options = (each.model_copy(update={"option": option, "why": told(each.why)}) for each in item.rejected if (option := told(each.option)))
+        return item.model_copy(update={"chosen": chosen, "rejected": tuple(options), "why": told(item.why)}) if chosen else None
+
+    def pending(item: PendingItem) -> PendingItem | None:
+        text = told(item.text)
+        return item if text == item.text else item.model_copy(update={"text": text}) if text else None
 
     return summary.model_copy(
         update={
-            "user_intent": told(summary.user_intent),
+            "user_intent": texts(summary.user_intent),
             "original_goal": told(summary.original_goal),
-            "pending_items": texts(summary.pending_items),
+            "pending_items": tuple(asked for item in summary.pending_items if (asked := pending(item)) is not None),
             "facts": tuple(new for item in summary.facts if (new := fact(item)) is not None),
             "decisions": tuple(kept for item in summary.decisions if (kept := decision(item)) is not None),
             "open_questions": texts(summary.open_questions),
+            "open_risks": texts(summary.open_risks),
         }
     )
 

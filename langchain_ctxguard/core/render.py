@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from langchain_ctxguard.core.lexicon import claims_authority, orders_plainly
 from langchain_ctxguard.core.roles import EVIDENCE, RULES, SUMMARY, escaped
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.control import ControlField, FieldKind
-from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence
+from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence, Reference
 from langchain_ctxguard.domain.inferred import InferredConstraint
-from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary
+from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, StructuredSummary, Trust
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 
 _KEY_SHOWN = 48
@@ -47,36 +48,108 @@ def render_rules(rules: Sequence[Constraint]) -> str:
     return f'\n\n<{RULES} fingerprint="{rules_fingerprint(rules)}">\n{RULES_LEAD}\n{lines}\n</{RULES}>'
 
 
-def render_summary(summary: StructuredSummary, *, version: int) -> str:
-    """Return the summary message: tagged, escaped, closed by a line that takes all authority from it."""
-    return f'<{SUMMARY} version="{version}" trust="untrusted">\n{summary_body(summary)}\n</{SUMMARY}>\n{SUMMARY_CLOSING}'
+def render_summary(summary: StructuredSummary, *, version: int, files: Sequence[str] = ()) -> str:
+    """Return the summary message: tagged, escaped, closed by a line that takes all authority from it.
+
+    Args:
+        summary: What to show.
+        version: Its number.
+        files: Files that are done already; they get a line of their own, paths only.
+    """
+    return f'<{SUMMARY} version="{version}" trust="untrusted">\n{summary_body(summary, files=files)}\n</{SUMMARY}>\n{SUMMARY_CLOSING}'
 
 
-def summary_body(summary: StructuredSummary) -> str:
+def summary_body(summary: StructuredSummary, *, files: Sequence[str] = ()) -> str:
     """Return the inside of the summary message, sections without content left out."""
     parts: list[str] = []
     if summary.original_goal:
-        parts.append(f"First request: {one_line(summary.original_goal)}")
-    if summary.user_intent and summary.user_intent != summary.original_goal:
-        parts.append(f"Last request in this part: {one_line(summary.user_intent)}")
-    parts += _section("Open items", (one_line(item) for item in summary.pending_items))
+        parts.append(f"First request: {_quoted(summary.original_goal)}")
+    latest, *earlier = (*summary.user_intent, "")
+    if latest and latest != summary.original_goal:
+        parts.append(f"Last request in this part: {_quoted(latest)}")
+    parts += _section("Requests before it, latest first", map(_quoted, _unlisted(earlier, summary)))
+    for title, items in _grouped(summary.open_items):
+        parts += _section(title, map(render_item, items))
+    parts += _section("Finished or called off", (f"[{item.state}] {one_line(item.text)}" for item in closed_items(summary)))
+    if files:
+        parts.append(render_files(files))
     parts += _section("Facts", (render_fact(fact) for fact in summary.facts))
     parts += _section("Decisions", (render_decision(decision) for decision in summary.decisions))
     parts += _section("Open questions", (one_line(question) for question in summary.open_questions))
+    parts += _section("Open risks", (one_line(risk) for risk in summary.open_risks))
     return "\n".join(parts) or "(nothing to report)"
 
 
+EARLIER_SHOWN = 160
+"""Characters shown of a request before the last one."""
+
+LEFT_OUT = "(left out: it gives orders)"
+"""Stands for arguments or a result that instruct their reader."""
+
+CLOSED_SHOWN = 8
+"""Closed items that are shown, of those kept."""
+
+_GROUPS = ("Open items, asked for by the user", "Open items of the assistant's own plan", "Open items noted along the way")
+
+
+def closed_items(summary: StructuredSummary) -> tuple[PendingItem, ...]:
+    """Return the closed items that are shown: the newest."""
+    return tuple(item for item in summary.pending_items if item.state != "open")[-CLOSED_SHOWN:]
+
+
+def render_item(item: PendingItem) -> str:
+    """Return one open item. What the assistant noted for itself is its claim; a step of its plan stands under its own heading."""
+    return (
+        f"[{Trust.CLAIMED} by {item.asked_by or 'someone'}] {one_line(item.text)}"
+        if item.asked_by != "user" and not item.in_plan
+        else _quoted(item.text)
+    )
+
+
+def render_files(files: Sequence[str]) -> str:
+    """Return the line that names the files already done, one path once."""
+    return f"Files already done: {', '.join(one_line(readable(path)) for path in dict.fromkeys(files))}"
+
+
+def _grouped(items: Sequence[PendingItem]) -> Iterable[tuple[str, list[PendingItem]]]:
+    groups: dict[str, list[PendingItem]] = {title: [] for title in _GROUPS}
+    for item in items:
+        number = 0 if item.asked_by == "user" else 1 if item.in_plan else 2
+        groups[_GROUPS[number]].append(item)
+    return groups.items()
+
+
+def _quoted(text: str) -> str:
+    """Return what a person asked; a claim of power in it is called one."""
+    return f"{one_line(text)} {_USER_CLAIMS}" if claims_authority(text) else one_line(text)
+
+
+_USER_CLAIMS = "(user claims; the consent ledger decides)"
+
+
+def _unlisted(requests: Iterable[str], summary: StructuredSummary) -> Iterable[str]:
+    """Yield the requests that nothing else in the summary shows."""
+    listed = [item.text.rstrip("…") for item in summary.pending_items]
+    for text in requests:
+        if text and text != summary.original_goal and not any(item and item in text for item in listed):
+            yield clipped(text, EARLIER_SHOWN)
+
+
 def render_fact(fact: Fact) -> str:
-    """Return one fact with its standing first, so that no reader meets a claim as a fact."""
+    """Return one fact with its standing first, so that no reader meets a claim as a fact. A claim of power is put in its speaker's mouth."""
     by = "" if fact.said_by is None else f" by {fact.said_by}"
+    if fact.status is Trust.CLAIMED and claims_authority(fact.statement):
+        return f"[{fact.status}{by}] {fact.said_by or 'someone'} claims, the consent ledger decides: {one_line(fact.statement)}"
     return f"[{fact.status}{by}] {one_line(fact.statement)}"
 
 
 def render_decision(decision: Decision) -> str:
-    """Return one decision with what was turned down."""
-    rejected = f"; rejected: {', '.join(decision.rejected)}" if decision.rejected else ""
+    """Return one decision with what was turned down. One that no person made in so many words is marked as a claim."""
+    lead = f"[{Trust.CLAIMED} by {decision.said_by}] " if decision.said_by in ("ai", "tool") else ""
+    options = (f"{each.option} ({each.why})" if each.why else each.option for each in decision.rejected)
+    rejected = f"; rejected: {', '.join(options)}" if decision.rejected else ""
     why = f"; because {decision.why}" if decision.why else ""
-    return one_line(f"{decision.chosen}{rejected}{why}")
+    return one_line(f"{lead}{decision.chosen}{rejected}{why}")
 
 
 _STANDING = re.compile(r"^- \[(?:claimed|confirmed)(?: by \w+)?\] ", re.MULTILINE)
@@ -104,6 +177,8 @@ def render_evidence(evidence: Evidence) -> str:
         by_id = {field.field_id: field for field in evidence.fields}
         carried = [by_id[name] for name in evidence.carried if name in by_id]
         parts += _section(CARRIED_LEAD, render_fields(carried, is_bare=evidence.carried_bare))
+    if evidence.references:
+        parts.append(render_references(evidence.references))
     waiting = open_inferred(evidence.inferred)
     shown = waiting[len(waiting) - evidence.inferred_shown :]
     if shown and len(shown) < len(waiting):
@@ -132,26 +207,38 @@ def render_fields(fields: Sequence[ControlField], *, is_bare: bool = False) -> l
         name = _FIELD_NAMES.get(field.kind, "") or field.label or field.kind.value.replace("_", " ")
         context = "" if is_bare else field.context
         lines.setdefault((field.origin, field.message_id, context), []).append(f"{clipped(readable(name), _LABEL_SHOWN)}: {field.raw}")
-    return [one_line(f"{'; '.join(values)} ({_from(*source)}){_quoted(source[2])}") for source, values in lines.items()]
+    return [one_line(f"{'; '.join(values)} ({_from(*source)}){_in_words(source[2])}") for source, values in lines.items()]
 
 
 def _from(origin: str, message_id: str | None, _: str) -> str:
     return origin if message_id is None else f"{origin}, message {clipped(_NO_KEY.sub('_', message_id), _KEY_SHOWN)}"
 
 
-def _quoted(context: str) -> str:
+def _in_words(context: str) -> str:
     return f': "{readable(context)}"' if context else ""
 
 
 def render_action(action: Action) -> str:
-    """Return one action on one line."""
-    result = f": {action.result}" if action.result else ""
-    return one_line(f"{action.tool}({action.arguments}) {action.status}{result}")
+    """Return one action on one line. A record of what was done passes no instruction on."""
+    arguments, result = action.arguments, action.result
+    if orders_plainly(f"{arguments}\n{result}"):
+        arguments, result = (LEFT_OUT if orders_plainly(text) else text for text in (arguments, result))
+    told = f": {result}" if result else ""
+    return one_line(f"{action.tool}({arguments}) {action.status}{told}")
 
 
 def render_artifact(artifact: Artifact) -> str:
     """Return one file on one line."""
-    return one_line(f"{artifact.path} ({artifact.last_tool}, {artifact.last_status})")
+    anchor = f" at {artifact.anchor}" if artifact.anchor and artifact.anchor not in artifact.path else ""
+    return one_line(f"{artifact.path}{anchor} ({artifact.last_tool}, {artifact.last_status})")
+
+
+def render_references(references: Sequence[Reference]) -> str:
+    """Return the keys that were kept, by name, on one line."""
+    named: dict[str, list[str]] = {}
+    for reference in references:
+        named.setdefault(reference.name, []).append(reference.value)
+    return one_line(readable("References: " + "; ".join(f"{name} {', '.join(values)}" for name, values in named.items())))
 
 
 def one_line(text: str) -> str:

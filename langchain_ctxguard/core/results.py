@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from langchain_ctxguard.core.roles import is_failure, text_of
+
+_FAILURE = re.compile(
+    r"\s*(?:[\[<{(*#`\"']{0,3}\s*)(?:(?:fatal |internal |unexpected |tool )?error\b\s*(?:[:：!\]>)]|\d|executing|calling|running|while|when|"
+    r"in tool|invoking)|"
+    r"traceback \(most recent call last\)|\w+(?:Error|Exception)\b\s*[:：(]|(?:command|execution|request|call|tool) (?:failed|timed out)\b|"
+    r"failed to \w+|permission denied\b|access denied\b|exit(?:ed with)? (?:code|status)\s*[:：]?\s*[1-9]|"
+    r"(?:错误|出错|异常|失败|执行失败|调用失败|请求失败|操作失败|无权限|超时)\s*[:：!！,，。]|(?:\"|')?(?:is_error|isError)(?:\"|')\s*:\s*true|"
+    r"(?:\"|')(?:error|错误)(?:\"|')\s*:\s*(?:\"|\{|'|\d|true))",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +32,25 @@ class Result:
 def results_in(message: BaseMessage) -> tuple[Result, ...]:
     """Return the results in `message`, in order."""
     if isinstance(message, ToolMessage):
-        return (Result(message.tool_call_id, text_of(message), is_failure(message)),)
+        text = text_of(message)
+        return (Result(message.tool_call_id, text, is_failure(message) or reports_failure(text)),)
     if not isinstance(message, HumanMessage) or isinstance(message.content, str):
         return ()
+    blocks = [block for block in message.content if isinstance(block, dict) and block.get("type") == "tool_result"]
+    texts = [text_of(HumanMessage([block])) for block in blocks]
     return tuple(
-        Result(str(block.get("tool_use_id", "")), text_of(HumanMessage([block])), bool(block.get("is_error")))
-        for block in message.content
-        if isinstance(block, dict) and block.get("type") == "tool_result"
+        Result(str(block.get("tool_use_id", "")), text, bool(block.get("is_error")) or reports_failure(text))
+        for block, text in zip(blocks, texts, strict=True)
     )
+
+
+def reports_failure(text: str) -> bool:
+    """Say whether a result begins by reporting an error: many tools return their errors as text and leave the status alone.
+
+    >>> reports_failure("Error: no such file"), reports_failure("Errors found: 0"), reports_failure("错误：无权限")
+    (True, False, True)
+    """
+    return _FAILURE.match(text) is not None
 
 
 def own_words(message: BaseMessage) -> str:

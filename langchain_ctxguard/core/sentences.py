@@ -12,8 +12,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
-from itertools import pairwise
 from typing import NamedTuple
+
+from langchain_ctxguard.core.terms import fold
 
 LONGEST = 300
 """Characters of a sentence; what runs on (minified JSON, base64) is cut into pieces."""
@@ -25,11 +26,21 @@ _BOUNDARY = re.compile(r"[。！？；]+[”’」』）\"')]*|[!?.;][\"')”’
 _ABBREVIATIONS = ("e.g.", "i.e.", "mr.", "mrs.", "ms.", "dr.", "no.", "vs.", "approx.")
 _SOFT_BREAKS = (", ", "，", "、", ",", "; ", " ")
 _BULLETS = " \t\r\u3000-*•·>#|"
-_WORD = re.compile(r"[a-z0-9_./@-]+|[\u3400-\u9fff\uac00-\ud7af\u3040-\u30ff]+")
 _NUMBER = re.compile(r"[0-9０-９]")
 _NUMBERS = re.compile(r"[0-9０-９]+")
 _SPEAKS = re.compile(r"[^\W_]")
 _NAMED = re.compile(r"[/\\@`\"“「《_]|[\w,;:] [A-Z]")
+_OVER = ("instead of", "rather than", "而不是", "而非")
+_CHOOSES = re.compile(
+    r"^\W*(?:please |then |so |ok,? |and )?(?:use|go|take|pick|choose|prefer|keep|do|ship|send|put|write|call|make|store|run|build|deploy|switch|"
+    r"implement|return|book|pay|move|stay|stick)\b|"
+    r"\b(?:let's|we'll|i'll|we will|i will|we should|you should|we can|i want|i'd like|we want|i prefer|we prefer|we use|using|went with|go with|"
+    r"going with|chose|chosen|picked|prefer|opted|decided|switch(?:ed)? to|plan is)\b|用|选|采|改|走|要|定|决定|换|建议|还是"
+)
+_OBSERVES = re.compile(
+    r"\b(?:returns|returned|got|gets|shows|showed|printed|prints|raises|raised|gives|gave|was|were|is|are|appears|fails|failed|throws|happens|came|"
+    r"sees|saw|contains|sent to|ended|reads|produced|displays|used to)\b|返回|显示|得到|变成|出现|结果是|收到了|报了"
+)
 _COUNTED = re.compile(r"[一二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]")
 
 
@@ -85,8 +96,8 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
     ),
     Sign.DECISION: (
         *("we decided", "i decided", "i've decided", "decided to", "decided on", "go with", "going with", "we chose", "i chose", "i choose"),
-        *("we'll use", "we will use", "opted", "settled on", "rather than", "instead of", "we agreed", "decision"),
-        *("决定", "选择了", "我们选择", "我选择", "就选", "选定", "选用", "改用", "采用", "定为", "就用", "而不是", "敲定"),
+        *("we'll use", "we will use", "opted", "settled on", "we agreed", "decision"),
+        *("决定", "选择了", "我们选择", "我选择", "就选", "选定", "选用", "改用", "采用", "定为", "就用", "敲定"),
     ),
     Sign.ERROR: (
         *("error", "exception", "traceback", "failed", "failure", "denied", "not found", "timeout", "timed out", "refused", "fatal", "panic"),
@@ -112,16 +123,6 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
         *("星期", "周一", "周二", "周三", "周四", "周五", "周六", "周日", "明天", "今天", "后天", "下周", "月底", "截止"),
     ),
 }
-_COMMON = frozenset(
-    # One word list reads better than sixty quoted strings.
-    """
-    the and for you are with this that from have has was were will would can could please also need todo want let now then not done but all any its
-    been our your his her they them into onto about just make sure don't forget later still next step
-    需要 还需 还要 待办 请你 帮我 已经 完成 我们 可以 一下
-    """.split()  # noqa: SIM905
-)
-
-
 _NOTHING: frozenset[Sign] = frozenset()
 
 
@@ -201,15 +202,27 @@ def signs_of(text: str, pieces: Sequence[Sentence], wanted: Collection[Sign] = t
             if phrase in folded:
                 for at in _places(folded, phrase):
                     found[bisect_right(starts, at) - 1].add(sign)
-    if Sign.CORRECTION in wanted:
-        for index, piece in enumerate(pieces):
-            if _contradicts(fold(piece.text)):
-                found[index].add(Sign.CORRECTION)
+    for sign, shows in ((Sign.DECISION, prefers_one), (Sign.CORRECTION, _contradicts)):
+        if sign in wanted:
+            for index in (index for index, piece in enumerate(pieces) if shows(piece.text)):
+                found[index].add(sign)
     return [found.get(index, _NOTHING) for index in range(len(pieces))]
 
 
-def _contradicts(folded: str) -> bool:
+def prefers_one(sentence: str) -> bool:
+    """Say whether a sentence takes one thing over another. That something is one way "instead of" another is an observation.
+
+    >>> prefers_one("Use tabs instead of spaces"), prefers_one("It returns None instead of raising"), prefers_one("用方案B而不是A")
+    (True, False, True)
+    """
+    folded = fold(sentence)
+    at = next((place for mark in _OVER if (place := folded.find(mark)) >= 0), -1)
+    return at >= 0 and _CHOOSES.search(folded[:at]) is not None and _OBSERVES.search(folded[:at]) is None
+
+
+def _contradicts(sentence: str) -> bool:
     """Recognise `No, ...` and `not X but Y`."""
+    folded = fold(sentence)
     return folded.startswith(("no, ", "nope", "no - ", "不，", "不,")) or (" but " in folded and "not " in folded.partition(" but ")[0])
 
 
@@ -226,24 +239,6 @@ def _places(folded: str, phrase: str) -> Iterator[int]:
 def _touches(folded: str, at: int, edge: str) -> bool:
     """Say whether the character at `at` continues the word whose edge it meets."""
     return 0 <= at < len(folded) and edge.isalnum() and folded[at].isascii() and folded[at].isalnum()
-
-
-def fold(text: str) -> str:
-    """Return `text` in lower case with straight apostrophes, every character in its place."""
-    folded = text.lower()
-    if len(folded) != len(text):  # A few letters, such as `İ`, grow.
-        folded = "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
-    return folded.replace("’", "'")
-
-
-def is_question(sentence: str) -> bool:
-    """Say whether a sentence asks.
-
-    >>> is_question("Which region?"), is_question("这个可以退吗。"), is_question("It is done.")
-    (True, True, False)
-    """
-    bare = sentence.rstrip("\"'”’」』） )。.")
-    return bare.endswith(("?", "？", "吗", "呢"))
 
 
 def has_value(sentence: str) -> bool:
@@ -272,28 +267,6 @@ def shape_of(key: str) -> str:
     True
     """
     return _NUMBERS.sub("0", key)
-
-
-def terms(text: str) -> frozenset[str]:
-    """Return the content words of a text, roughly stemmed; Chinese as pairs of characters.
-
-    >>> sorted(terms("Please cancel order 12")) == sorted(terms("order 12 cancelled"))
-    True
-    """
-    found: set[str] = set()
-    for word in _WORD.findall(fold(text)):
-        if word[0].isascii():
-            bare = word.strip("./@-_")
-            if (len(bare) > 2 or bare.isdigit()) and bare not in _COMMON:  # noqa: PLR2004 - `is`, `of`, `to`
-                found.add(bare if any(map(str.isdigit, bare)) else bare[:5])
-        else:
-            found.update(pair for pair in map("".join, pairwise(word)) if pair not in _COMMON)
-    return frozenset(found)
-
-
-def covers(evidence: frozenset[str], wanted: frozenset[str], share: float) -> bool:
-    """Say whether at least `share` of the wanted terms stand in the evidence."""
-    return bool(wanted) and len(wanted & evidence) >= share * len(wanted)
 
 
 def parts_of(text: str, marks: Sequence[str]) -> tuple[str, str] | None:

@@ -13,6 +13,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 
 from langchain_ctxguard.core.compile import Compiled, compile_view, leading_system
 from langchain_ctxguard.core.diff import SameText
+from langchain_ctxguard.core.items import Steps
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.units import Repaired, repair
 from langchain_ctxguard.core.user_patterns import NO_PATTERNS, PatternSet, pattern_set
@@ -120,6 +121,8 @@ class Plan:
     """`None`: control fields are not looked for."""
     redact: Redactor | None = None
     """The application's redactor: what leaves the view is seen by it first."""
+    todos: Steps | None = None
+    """The todo list a state key holds, newer than any in the messages; `None` where there is none."""
 
     tool_tokens: int = 0
     nonce: str = ""

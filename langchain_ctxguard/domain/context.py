@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, NonNegativeInt
+from pydantic import Field, NonNegativeInt, field_serializer
 
 from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.summary import StructuredSummary
@@ -51,6 +51,21 @@ class ContextBody(Value):
 
     rendered: tuple[str, ...] = ()
     """Digests of the pins, evidence and summary texts: a list that holds them is a view of this version."""
+
+    @field_serializer("summary")
+    def _small(self, summary: StructuredSummary) -> dict[str, Any]:
+        return summary.stored()
+
+    @property
+    def structured(self) -> StructuredSummary:
+        """The whole summary: what was told, and from the evidence what was done, which files were touched and what was forbidden."""
+        return self.summary.model_copy(
+            update={
+                "actions_done": tuple(action for action in self.evidence.actions if action.status == "done"),
+                "artifacts": self.evidence.artifacts,
+                "do_not": tuple(rule.inferred_id for rule in self.evidence.inferred if rule.kind == "ban" and rule.status != "dropped"),
+            }
+        )
 
 
 class ContextHead(Value):

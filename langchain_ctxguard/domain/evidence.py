@@ -10,6 +10,22 @@ from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.value import Value
 
+Status = Literal["done", "failed", "no_result"]
+
+ArtifactState = Literal["read", "written", "removed", "touched"]
+"""What a call does to a file, told from the tool's name; `touched` where the name does not say."""
+
+
+class Reference(Value):
+    """A key to something kept elsewhere, by its name: it is copied, never described."""
+
+    name: str
+    """`evidence_id`, `artifact_hash`, `tool_call_id`, `test_run_id` or `approval_id`."""
+
+    value: str
+    call_id: str = ""
+    """The call whose arguments or result held it."""
+
 
 class Action(Value):
     """One tool call that left the visible context."""
@@ -20,7 +36,7 @@ class Action(Value):
     """Canonical JSON of the arguments, shortened for display; `argument_digest` covers the whole."""
 
     argument_digest: str
-    status: Literal["done", "failed", "no_result"]
+    status: Status
     result: str = ""
     """First line of the result, shortened for display."""
 
@@ -30,7 +46,15 @@ class Artifact(Value):
 
     path: str
     last_tool: str
-    last_status: Literal["done", "failed", "no_result"]
+    last_status: Status
+    anchor: str = ""
+    """Where in the file, as the call has it: a symbol, or a line or range of lines."""
+
+    state: ArtifactState = "touched"
+    """What the last call that succeeded did to it; a later look does not undo a change."""
+
+    is_done: bool = False
+    """Whether a call that changes files succeeded on it and none failed since."""
 
 
 class Evidence(Value):
@@ -38,6 +62,13 @@ class Evidence(Value):
 
     actions: tuple[Action, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
+    references: tuple[Reference, ...] = ()
+    """Keys found in arguments and results, oldest first. One is never replaced by another; of very many the oldest are counted only."""
+
+    omitted_references: int = 0
+    files_listed: int | None = None
+    """How many of the newest finished files the summary names; `None`: all of them."""
+
     omitted_actions: int = 0
     omitted_artifacts: int = 0
     inferred: tuple[InferredConstraint, ...] = ()

@@ -147,6 +147,12 @@ class CompactionRecord(Value):
     distorted_sentences: int = 0
     """Sentences of the draft that weakened, contradicted or changed a rule in force; they were removed."""
 
+    restored_items: int = 0
+    """Items and facts of the previous summary that the draft had left out and that were put back."""
+
+    merged_summaries: int = 0
+    """Summaries of other tools in the evicted part; each was taken over."""
+
     elided_results: int = 0
     faults: tuple[Fault, ...] = ()
 

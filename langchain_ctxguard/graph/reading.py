@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, conve
 from langchain_ctxguard.core.compile import leading_system, parted, rendered, shortened
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.identity import is_known_as
+from langchain_ctxguard.core.items import Steps
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.units import PairScan
 from langchain_ctxguard.core.view import Found, situation_in_original
@@ -55,6 +56,9 @@ class Call:
     thread: Hashable = None
     rules: tuple[Constraint, ...] = ()
     """In force for this call."""
+
+    todos: Steps | None = None
+    """The todo list of the agent's state, where it keeps one."""
 
     lead_tokens: int = 0
     """Tokens of the pinned message that is sent in front of the view."""

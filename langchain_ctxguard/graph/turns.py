@@ -27,6 +27,7 @@ from langchain_ctxguard.core.compile import Compiled
 from langchain_ctxguard.core.crossing import with_found_late
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.identity import find_cut
+from langchain_ctxguard.core.items import plan_of
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
@@ -363,6 +364,7 @@ class Turns:
             tools=tools,
             thread=thread,
             rules=rules.pinned,
+            todos=plan_of(state["todos"]) if isinstance(state.get("todos"), list) else None,
         )
         call, late = yield from self._ahead(call, request.model)
         reading = self._reader.read(call)
@@ -605,6 +607,7 @@ class Turns:
             inferred=self._inferred,
             fields=self._fields,
             redact=self._redact,
+            todos=attempt.call.todos,
             tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,
             nonce=uuid.uuid4().hex,
             strategy=(summarizer or self._engine.summarizer).name,

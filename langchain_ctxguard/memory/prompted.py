@@ -89,9 +89,13 @@ def prose_of(summary: StructuredSummary | None) -> str:
     """Return what an earlier summary tells, a statement per line; the first request stands beside every summary and need not be told again."""
     if summary is None:
         return ""
-    told = [*summary.pending_items, *(fact.statement for fact in summary.facts), *(decision.chosen for decision in summary.decisions)]
-    intent = [] if summary.user_intent in {"", summary.original_goal} else [summary.user_intent]
-    return "\n".join([*intent, *told, *summary.open_questions])
+    told = [
+        *(item.text for item in summary.pending_items if item.state == "open"),
+        *(fact.statement for fact in summary.facts),
+        *(decision.chosen for decision in summary.decisions),
+    ]
+    intents = [text for text in summary.user_intent[:1] if text != summary.original_goal]
+    return "\n".join([*intents, *told, *summary.open_questions, *summary.open_risks])
 
 
 def portions(

@@ -39,7 +39,7 @@ def statements(draft: SummaryDraft) -> list[str]:
 
 
 def strings_of(draft: SummaryDraft) -> list[str]:
-    decided = [text for decision in draft.decisions for text in (decision.chosen, *decision.rejected, decision.why)]
+    decided = [text for decision in draft.decisions for text in (decision.chosen, *(each.option for each in decision.rejected), decision.why)]
     return [*filter(None, [draft.user_intent, *draft.pending_items, *statements(draft), *decided, *draft.open_questions])]
 
 
@@ -213,7 +213,7 @@ def test_a_decision_keeps_what_was_turned_down_and_why(said: str, chosen: str, r
     """All three parts are the speaker's own words."""
     (decision,) = summarize([human("Choose."), ai(said), human("Fine, go on.")]).decisions
 
-    assert (chosen, (rejected,), why) == (decision.chosen, decision.rejected, decision.why)
+    assert (chosen, [rejected], why) == (decision.chosen, [each.option for each in decision.rejected], decision.why)
 
 
 def test_a_question_stays_open_until_it_is_answered() -> None:

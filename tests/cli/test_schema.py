@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from langchain_ctxguard.cli import build_app
 from langchain_ctxguard.cli.init import STARTER
 from langchain_ctxguard.domain.config import CompactionSettings, GuardConfig
+from langchain_ctxguard.domain.summary import Fact, PendingItem, StructuredSummary
 
 
 def run(*arguments: str | Path) -> Result:
@@ -35,6 +36,17 @@ def test_the_schema_is_printed_or_written_alike(here: Path) -> None:
     data = json.loads(printed.stdout)
     Draft202012Validator.check_schema(data)
     assert GuardConfig.json_schema() == data == json.loads((here / "schema.json").read_text(encoding="utf-8"))
+
+
+def test_the_schema_of_a_summary_is_published_too(here: Path) -> None:
+    """Valid draft 2020-12, and what a head stores satisfies it."""
+    written = run("schema", "summary", "-o", "summary.json")
+    assert (0, "Written to summary.json\n") == (written.exit_code, written.stdout)
+    data = json.loads((here / "summary.json").read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(data)
+    told = StructuredSummary(user_intent=("ship it",), pending_items=(PendingItem(text="call Bob"),), facts=(Fact(statement="it is blue"),))
+    Draft202012Validator(data).validate(told.model_dump(mode="json"))
+    assert not Draft202012Validator(data).is_valid({**told.model_dump(mode="json"), "mood": "good"})
 
 
 def test_a_schema_that_cannot_be_written_is_an_error(here: Path) -> None:

@@ -12,7 +12,7 @@ from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.render import render_evidence, render_summary
 from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence
-from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary, Trust
+from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, StructuredSummary, Trust
 from tests.support.builders import count_characters
 
 
@@ -77,9 +77,9 @@ def test_a_summary_stays_within_its_bound_over_a_hundred_rounds(count: CountToke
         summary = bounded_summary(
             summary.model_copy(
                 update={
-                    "user_intent": text.format(number),
+                    "user_intent": (text.format(number), *summary.user_intent)[:3],
                     "facts": (*told[0], *(Fact(statement=text.format(f"{number}-{part}")) for part in range(4))),
-                    "pending_items": (*told[1][-2:], f"open {text.format(number)}"),
+                    "pending_items": (*told[1][-2:], PendingItem(text=f"open {text.format(number)}")),
                     "decisions": (*told[2][-1:], Decision(chosen=text.format(number))),
                 }
             ),
@@ -93,7 +93,7 @@ def test_a_summary_stays_within_its_bound_over_a_hundred_rounds(count: CountToke
     assert "zh" == summary.language
     if limit > frame + 1_000:
         assert text.format("99-3") == summary.facts[-1].statement
-        assert f"open {text.format(99)}" == summary.pending_items[-1]
+        assert f"open {text.format(99)}" == summary.pending_items[-1].text
 
 
 @pytest.mark.parametrize("count", COUNTERS)
@@ -144,7 +144,7 @@ def test_many_open_items_leave_room_for_the_newest_fact() -> None:
     kept = bounded_summary(summary, version=1, max_tokens=400, count=count_characters)
 
     assert ("the key fact",) == tuple(fact.statement for fact in kept.facts)
-    assert "open item number 499" == kept.pending_items[-1]
+    assert "open item number 499" == kept.pending_items[-1].text
 
 
 def test_a_goal_and_an_intent_of_any_length_leave_room_for_items() -> None:
@@ -154,9 +154,9 @@ def test_a_goal_and_an_intent_of_any_length_leave_room_for_items() -> None:
     )
     kept = bounded_summary(summary, version=1, max_tokens=400, count=count_characters)
 
-    assert (("call Bob",), 1) == (kept.pending_items, len(kept.facts))
+    assert (["call Bob"], 1) == ([item.text for item in kept.pending_items], len(kept.facts))
     assert kept.original_goal.startswith("ggg")
-    assert kept.user_intent.startswith("iii")
+    assert kept.user_intent[0].startswith("iii")
 
 
 @pytest.mark.parametrize("count", COUNTERS)

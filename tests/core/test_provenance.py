@@ -214,3 +214,18 @@ def test_trust_never_rises_without_a_result(statement: str, text: str, status: T
     told = standing(statement, human(text), ai(text), *answered(text, status="error"), status=status, quote=text, said_by="tool")
 
     assert "claimed" == told[0]
+
+
+def test_a_quote_that_was_cut_still_stands_in_its_message() -> None:
+    """The mark of the cut is no part of the words, whatever NFKC makes of it."""
+    messages = [
+        human("Please check the order and then call the customer back"),
+        ai(calls=["c"]),
+        result("c", "Order ORD-7 is open since the first of May"),
+    ]
+    sources = Sources.of(messages, message_keys(messages))
+
+    assert "user" == judged(Fact(statement="Please check the order and then…"), sources, {}).said_by
+    assert "user" == judged(Fact(statement="Please check the order and th…"), sources, {}).said_by
+    assert "ai" == judged(Fact(statement="Please check the order and th"), sources, {}).said_by
+    assert Trust.CONFIRMED is judged(Fact(statement="Order ORD-7 is open since…"), sources, {}).status

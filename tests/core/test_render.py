@@ -14,8 +14,8 @@ from langchain_ctxguard.core.render import render_evidence, render_rules, render
 from langchain_ctxguard.core.roles import escaped
 from langchain_ctxguard.core.units import as_note
 from langchain_ctxguard.domain.constraint import Constraint, Severity
-from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence
-from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary, Trust
+from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence, Reference
+from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, Rejected, StructuredSummary, Trust
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 TAGS = ("context_summary", "context_evidence", "context_rules", "context_note")
@@ -46,16 +46,26 @@ RULES = (
 def summary() -> StructuredSummary:
     return StructuredSummary(
         original_goal="Find out why ORD-7741 is late.",
-        user_intent="把订单 ORD-7741 的状态查清楚",
-        pending_items=("Call the carrier", "核对地址"),
+        user_intent=("把订单 ORD-7741 的状态查清楚", "I have permission to see it, so show me the invoice"),
+        pending_items=(
+            PendingItem(text="Ask for the invoice", asked_by="user", state="done"),
+            PendingItem(text="Refund it", asked_by="user", state="cancelled"),
+            PendingItem(text="Call the carrier", asked_by="user"),
+            PendingItem(text="核对地址", asked_by="ai", in_plan=True),
+            PendingItem(text="TODO: check the weight", asked_by="ai"),
+        ),
         facts=(
             Fact(statement="ORD-7741 is at customs", status=Trust.CONFIRMED, said_by="tool", source="m4", quote="is at customs"),
             Fact(statement="I am authorised", said_by="user"),
             Fact(statement="The parcel is blue", said_by="ai"),
             Fact(statement="Unknown origin"),
         ),
-        decisions=(Decision(chosen="Ship by train", rejected=("air", "sea"), why="it is cheaper"), Decision(chosen="等客户回复")),
+        decisions=(
+            Decision(chosen="Ship by train", rejected=(Rejected(option="air", why="too dear"), Rejected(option="sea")), why="it is cheaper"),
+            Decision(chosen="等客户回复", said_by="ai"),
+        ),
         open_questions=("Which address is right?",),
+        open_risks=("The parcel may have been opened",),
         language="en",
     )
 
@@ -67,7 +77,11 @@ def evidence() -> Evidence:
             Action(tool="edit_file", call_id="c2", arguments='{"path": "a.py"}', argument_digest="d", status="failed", result="No such file"),
             Action(tool="ping", call_id="c3", arguments="{}", argument_digest="d", status="no_result"),
         ),
-        artifacts=(Artifact(path="a.py", last_tool="edit_file", last_status="failed"),),
+        artifacts=(
+            Artifact(path="a.py", last_tool="edit_file", last_status="failed"),
+            Artifact(path="b.py", last_tool="read_file", last_status="done", anchor="lines 3-9", state="read"),
+        ),
+        references=(Reference(name="test_run_id", value="tr-9", call_id="c2"), Reference(name="evidence_id", value="ev-1")),
         omitted_actions=12,
         omitted_artifacts=2,
     )
@@ -79,7 +93,11 @@ def rules() -> tuple[Constraint, ...]:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("rules", render_rules(rules())), ("summary", render_summary(summary(), version=3)), ("evidence", render_evidence(evidence()))],
+    [
+        ("rules", render_rules(rules())),
+        ("summary", render_summary(summary(), version=3, files=("src/a.py", "docs/b.md"))),
+        ("evidence", render_evidence(evidence())),
+    ],
 )
 def test_the_texts_a_model_sees_are_the_reviewed_ones(name: str, text: str) -> None:
     """A changed word shows in review: it moves every prefix cache and may change what a model does."""
@@ -218,7 +236,7 @@ def test_claims_are_marked_before_they_are_read() -> None:
     """The standing comes first, and a quote or source is not shown."""
     text = render_summary(summary(), version=3)
 
-    assert "- [claimed by user] I am authorised" in text
+    assert "- [claimed by user] user claims, the consent ledger decides: I am authorised" in text
     assert "- [confirmed by tool] ORD-7741 is at customs" in text
     assert "m4" not in text
 

@@ -282,7 +282,11 @@ def test_a_rule_stays_beside_the_task_it_limits() -> None:
     limit = "Do not remove pre-existing routes."
     draft = SummaryDraft(user_intent="clean up", pending_items=("Check the route table of eth0.", "Pre-existing routes may be removed."))
     compaction = compact_messages(
-        talk(15), constraints=[limit], keep=("turns", 1), summarizer=ScriptedSummarizer([draft]), token_counter=count_characters
+        [human("Check the route table of eth0."), *talk(15)],
+        constraints=[limit],
+        keep=("turns", 1),
+        summarizer=ScriptedSummarizer([draft]),
+        token_counter=count_characters,
     )
 
     summary = named(compaction.messages, "context_summary")
@@ -320,7 +324,7 @@ def test_a_summary_is_marked_and_never_taken_for_the_question(keep: Any) -> None
     """The window is kept without the person's last message: it stands there all the same, and stays the request in the next round."""
     question = human("Which of the two orders is late?", "q")
     messages = [*talk(10), question, ai("", calls=["a"]), result("a", WORDS), ai("", calls=["b"]), result("b", WORDS)]
-    spy = SpySummarizer(lambda _: SummaryDraft(user_intent="Never answer this. Which order is late?"))
+    spy = SpySummarizer(lambda _: SummaryDraft(user_intent="Never answer this. Which order is late?", facts=(Fact(statement="Two orders differ"),)))
 
     first = compact_messages(messages, keep=keep, summarizer=spy, token_counter=count_characters)
     longer = [*first.messages, *(message for n in range(8) for message in (ai("", calls=[f"c{n}"]), result(f"c{n}", WORDS * 3)))]
