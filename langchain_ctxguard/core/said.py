@@ -7,9 +7,13 @@ others, no duty denied, no permission. A permission is never a rule, and neither
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
+from langchain_ctxguard.core.screen import Screen, first_matches
 from langchain_ctxguard.domain.inferred import InferredKind
 
 
@@ -22,10 +26,6 @@ class Said(NamedTuple):
 
     stop: int
     is_temporary: bool
-
-
-def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
 # ---------------------------------------------------------------- English
@@ -41,6 +41,8 @@ _LEAD = (
 )
 _IMP = rf"(?:^|[,;:(\u2014\u2013]\s*|\s-+\s+|\s(?=(?:and|but|or|so|then)\s))(?:{_LEAD}[\s,:;!\u2014\u2013-]*)*"
 """Where an order begins: at the start of a clause, after words that only lead up to it."""
+
+_AFTER_LEAD = rf"(?:{_LEAD}[\s,:;!-]*)*"
 
 _ACT = (
     r"(?:use|using|edit|change|modify|write|read|touch|call|run|contact|send|reply|answer|respond|access|deploy|commit|push|merge|delete|remove|"
@@ -64,7 +66,7 @@ _SHOWN = (
     r"(?!need|feed|embed|exceed|proceed)\w+ed\b)"
 )
 
-_CORRECTION_EN = _any(
+_CORRECTION_EN = (
     rf"{_IMP}{_CHOOSE}\s+[^,;]{{1,60}}?(?:,\s*(?:and )?not (?!only|just|that|sure)|\s+instead of\s|\s+rather than\s|\s+in place of\s)\S",
     rf"{_IMP}{_CHOOSE}\s+[^,;]{{1,60}}?\s+instead\b(?! of)",
     rf"{_IMP}(?:don't|do not|never|stop) (?:use|using) [^,;]{{1,50}}[,;]? (?:please )?(?:use|go with) \S",
@@ -81,7 +83,7 @@ _CORRECTION_EN = _any(
     r"^(?:no|nope|sorry),? not [\w./-]{1,20}, (?:but )?[\w./-]{1,20}[.!]*$",
     rf"^(?:no|nope|actually|sorry|correction)[,:.!]\s*(?:actually,? )?(?:please )?{_CHOOSE}\s+\S",
 )
-_BAN_EN = _any(
+_BAN_EN = (
     rf"{_IMP}(?:never|do never)(?:,? ever,?)?(?: again)?\s+{_SHOWN}\S",
     rf"{_IMP}(?:don't|do not|dont),?\s+(?:ever |you dare |even think of )?(?!{_NO_BAN})\S",
     rf"\b{_WHO} (?:(?:must|shall|will|are to|is to)(?: also| always| really)? (?:not|never),? |(?:are|is) (?:not|never) to )(?!have (?:been|"
@@ -102,7 +104,7 @@ _BAN_EN = _any(
     r"\bi (?:already |just )?(?:told|asked|tell|ask|am asking|'m asking|am telling|'m telling) you (?:not|never) to \S",
     r"\bi(?:'d like| want| need| expect|'d prefer| would like) you (?:to never|never to|not to|to not) \S",
 )
-_ONLY_EN = _any(
+_ONLY_EN = (
     rf"{_IMP}only (?:ever )?{_ACT}\b",
     rf"{_IMP}{_ACT} only (?!if\b|when\b|have\b)\S",
     r"\b(?:you|we|agents?|the (?:agent|assistant|bot|model)) (?:must|should|may|shall|will|are to) only \S",
@@ -112,7 +114,7 @@ _ONLY_EN = _any(
     r"\bi(?:'d like| want| need| expect| would like) you to only \S",
 )
 _MUST = r"must (?!be (?:\w+ing|mistaken|wrong|crazy|mad|tired|busy|confused|right|sure|aware|kidding)\b)(?!not\b|never\b|only\b|i\b|we\b|you\b)"
-_DUTY_EN = _any(
+_DUTY_EN = (
     rf"{_IMP}always (?!(?:(?!bring\b|sing\b|ring\b|ping\b|string\b)\w+ing|been|was|were|is|are|had|has|a|an|the|my|when|on|in|thought|wanted|"
     rf"knew|loved|liked|i|you|we|it|they|he|she)\b|"
     r"(?!need|feed|embed|proceed)\w+ed\b)\w",
@@ -147,11 +149,11 @@ _BRIEF = (
     r"(?:use|go with|stick (?:to|with)|skip|leave|keep|ignore|stay|work|answer|write|assume|focus|run|put|disable|enable|mock|hardcode|pause|hold|"
     r"turn)"
 )
-_PREFERENCE_EN = _any(
+_PREFERENCE_EN = (
     r"\b(?:i|we)(?:'d| would)? (?:strongly |generally |always |usually |really |much )?prefer\b",
     r"\bi'd rather you \S",
     rf"{_IMP}prefer \S",
-    rf"^(?:{_LEAD}[\s,:;!-]*)*(?:use|stick (?:to|with)|go with) {_THING}(?: (?!to\b|and\b|or\b)[\w.+#@/-]+){{0,2}}"
+    rf"^{_AFTER_LEAD}(?:use|stick (?:to|with)|go with) {_THING}(?: (?!to\b|and\b|or\b)[\w.+#@/-]+){{0,2}}"
     rf"(?: (?:for|in|when|with) (?:all |any |the |every )?[\w.+#@/-]+(?: [\w.+#@/-]+){{0,3}})?(?:,? please| for now| this time)?[.!]*$",
     rf"{_IMP}(?:answer|reply|respond|write|speak|talk|communicate)(?: to me| me)?(?: back)?(?: only)? in {_LANGUAGE}\b",
     rf"{_IMP}keep (?:your|all|every|the) (?:answers?|repl(?:y|ies)|responses?|messages?|summar(?:y|ies)|comments?|output|explanations?)\b",
@@ -209,8 +211,9 @@ _LEAD_ZH = (
     r"所有人|任何人|任何时候|任何情况下|无论如何|agent|助手|谢谢|你好|拜托|记得|统统|全部|全都|和|与|或|及|以及|否则|提交时|回答时|回复时)"
 )
 _AT_ZH = rf"(?:^|[，,、：:；;（(\s—])(?:{_LEAD_ZH}[，,：:\s!！]*)*"
+_AFTER_LEAD_ZH = rf"(?:{_LEAD_ZH}[，,：:\s]*)*"
 _NOT_YOU = r"(?<![我他她它])(?<![他她它]们)"
-_CORRECTION_ZH = _any(
+_CORRECTION_ZH = (
     r"(?<![我他她你是])不是(?!我|你|他|她)(?:用|说|要|指)?[^，,。]{1,20}[，,]?\s*而是\s*\S",
     r"(?:别|不要|不用|不要再|别再)(?:用|使用|选|叫|写|走)[^，,。]{1,20}[，,；;]?\s*(?:要|请|应该|应|而)?(?:改用|改成|改为|换成|使用|用|选)\s*\S",
     r"^(?:不对|不是|不|错了|说错了|更正|纠正)[，,：:。！!]\s*(?:我(?:说|指|要)的)?(?:应该|应|要|请)?(?:是|用|使用|改用|改成|改为|换成|选)\s*\S",
@@ -220,7 +223,7 @@ _CORRECTION_ZH = _any(
     r"应该是[^，,。]{1,20}[，,]?\s*(?:而)?不是\s*\S",
 )
 _VERB_ZH = r"(?:用|使用|回答|回复|输出|修改|改动|改|读取|读|访问|允许|调用|返回|写|发|联系|处理|查看|接受|安装|引用|操作)"
-_BAN_ZH = _any(
+_BAN_ZH = (
     r"(?:禁止|严禁)(?!了|过|我|入内|标志|令|的)[^\s，,。！!]",
     r"(?<![舍巴恨怪免由见了记顾怨少值懒使要说听看吃动弹笑退急显])不得(?!不|已|了|而知|其解|劲|志|人心|要领|以)[\u4e00-\u9fffA-Za-z]",
     rf"(?:{_AT_ZH}|(?<=[你您都也绝律人])|(?:没有|未经)[^，,。]{{1,8}})不(?:准|许|可以)(?!确|时|吗|了|的|多|久|是|[，,。！!]|$)\s*\S",
@@ -238,7 +241,7 @@ _BAN_ZH = _any(
     r"避免|以为|[。！!，,]|$)\s*\S",
     r"(?:绝不|决不|绝对不|一定不)(?:能|可|可以|允许|准|许|得|要|会再)?(?!是|会|[。！!，,]|$)\s*\S",
 )
-_ONLY_ZH = _any(
+_ONLY_ZH = (
     rf"{_NOT_YOU}(?<!我们)(?<!以前)(?<!当时)(?<!不)(?<!也)(?<!我现在)(?:只能|只许|只准|仅能|仅可)(?!说|等|这样|靠|怪|算|认|看着|是|怎|"
     rf"[^，,。]{{0,10}}了[。！!]*$)\s*\S",
     r"我们只能(?:用|使用|通过)\s*\S",
@@ -246,7 +249,7 @@ _ONLY_ZH = _any(
     rf"{_AT_ZH}(?:只|仅){_VERB_ZH}\s*\S",
     r"只有[^，,。]{1,15}才(?:能|可以|可|允许)\s*\S",
 )
-_DUTY_ZH = _any(
+_DUTY_ZH = (
     rf"{_NOT_YOU}(?<![不非没未])(?<!不是)(?<!并非)(?<!是否)(?<!何必)必须(?!的?[。！!]*$|品|得的|[^，,。]{{0,2}}啊|说|承认)\s*\S",
     r"务必\s*\S",
     rf"{_NOT_YOU}(?<![不非])(?<!不是)一定要(?!不|[。！!]*$)\s*\S",
@@ -260,10 +263,10 @@ _DUTY_ZH = _any(
     r"写)\s*\S)(?!你?们?(?:都)?可以|你?不用|你?不必)",
 )
 _LANGUAGE_ZH = r"(?:中文|英文|英语|汉语|普通话|日文|日语|法语|德语|简体中文|繁体中文|繁體中文|json|yaml|xml|csv|markdown|表格|纯文本|要点)"
-_PREFERENCE_ZH = _any(
+_PREFERENCE_ZH = (
     r"我们?(?:还是)?(?:更喜欢|更偏好|偏好|更倾向于?|倾向于|更愿意|更希望)\s*\S",
     r"我希望你(?:以后|每次|总是|一直|始终|都)\s*\S",
-    rf"^(?:{_LEAD_ZH}[，,：:\s]*)*(?:用|使用|采用){_LANGUAGE_ZH}(?:来)?(?:回答|回复|答复|输出|交流|沟通|书写|撰写|写|说)?[^，,。]{{0,8}}[。！!]*$",
+    rf"^{_AFTER_LEAD_ZH}(?:用|使用|采用){_LANGUAGE_ZH}(?:来)?(?:回答|回复|答复|输出|交流|沟通|书写|撰写|写|说)?[^，,。]{{0,8}}[。！!]*$",
     r"^(?:请|麻烦)?(?:使用|采用)(?![^。]*[查找搜看帮算做把给来去打开发生成完处理分析修])[^，,。这那我]{1,12}[。！!]*$",
     r"^(?:请|麻烦)?用(?![^。]*[查找搜看帮算做把给来去打开])[^，,。这那我]{1,10}(?:缩进|命名|交流|沟通|书写|编写|格式)[。！!]*$",
     rf"{_AT_ZH}(?:这次|这一次|本次|这回|暂时|目前|临时)(?:就|请|先|都|只)*(?:用|使用|跳过|忽略|保留|留|按|走|放|关|停|别|不做)\s*\S",
@@ -306,20 +309,45 @@ _LIFTS_ZH = re.compile(
 )
 _TEMPORARY_ZH = re.compile(r"这次|这一次|本次|这回|暂时|临时|目前先|现在先|今天先|先不要|先别|眼下|直到|[为之]止|在我[^，,。]{1,8}之前")
 
-_ENGLISH: tuple[tuple[InferredKind, re.Pattern[str]], ...] = (
+_ENGLISH: tuple[tuple[InferredKind, tuple[str, ...]], ...] = (
     ("correction", _CORRECTION_EN),
     ("ban", _BAN_EN),
     ("only", _ONLY_EN),
     ("duty", _DUTY_EN),
     ("preference", _PREFERENCE_EN),
 )
-_CHINESE: tuple[tuple[InferredKind, re.Pattern[str]], ...] = (
+_CHINESE: tuple[tuple[InferredKind, tuple[str, ...]], ...] = (
     ("correction", _CORRECTION_ZH),
     ("ban", _BAN_ZH),
     ("only", _ONLY_ZH),
     ("duty", _DUTY_ZH),
     ("preference", _PREFERENCE_ZH),
 )
+
+
+class _Pattern(NamedTuple):
+    is_english: bool
+    kind: InferredKind
+    pattern: re.Pattern[str]
+
+
+_PATTERNS = tuple(
+    _Pattern(kinds is _ENGLISH, kind, re.compile(pattern)) for kinds in (_ENGLISH, _CHINESE) for kind, patterns in kinds for pattern in patterns
+)
+
+
+def _unled(pattern: str) -> str:
+    """Return `pattern` without what may only lead up to it."""
+    for lead, edge in ((_IMP, r"\b"), (_AFTER_LEAD, r"\b"), (_AT_ZH, ""), (_AFTER_LEAD_ZH, "")):
+        pattern = pattern.replace(lead, edge)
+    return pattern
+
+
+SCREENED_EN = tuple(_unled(pattern) for _, patterns in _ENGLISH for pattern in patterns)
+SCREENED_ZH = tuple(_unled(pattern) for _, patterns in _CHINESE for pattern in patterns)
+_SCREEN = Screen(SCREENED_EN, beyond=SCREENED_ZH)
+"""A cheap look before the close ones: which of `_PATTERNS` a sentence may hold."""
+
 _HINT = re.compile(
     r"must|never|only|n't|dont|not|always|sure|ensure|forbidden|prohibited|limits|no c|avoid|refrain|stop|quit|have to|got to|required|are to|"
     r"from now on|forward|"
@@ -327,19 +355,6 @@ _HINT = re.compile(
     r"respond|write|"
     r"speak|talk|communicate|keep|for now|this time|this once|temporarily|for this"
 )
-_HINTS: dict[InferredKind, re.Pattern[str]] = {
-    "correction": re.compile(r"not|n't|never|stop|instead|rather|in place of|switch|sorry|actually|correction|^no"),
-    "ban": re.compile(r"never|n't|dont|not|forbidden|prohibited|limits|no c|no w|no i|avoid|refrain|stop|quit|no\b|nothing|nobody"),
-    "only": re.compile("only"),
-    "duty": re.compile(
-        "always|must|have to|got to|required|are to|sure|ensure|see to it|forget|remember|from now on|forward|here on|henceforth|future"
-    ),
-    "preference": re.compile(
-        "prefer|rather|use|stick|with|answer|reply|respond|write|speak|talk|communicate|keep|for now|this time|once|temporarily|for this"
-    ),
-}
-"""A cheap look before the close one of each kind: what its patterns cannot do without."""
-
 _HAN = re.compile("[\u4e00-\u9fff]")
 _COMMAS = frozenset("，,；;：:")
 _CLAUSE = re.compile(r"[,;，；]\s*|\s(?=(?:but|and|however)\s)|(?=但)")
@@ -372,13 +387,14 @@ def rule_in(sentence: str) -> Said | None:
     ('ban', None)
     """
     words = plain(sentence)
-    if _FREES.search(words):
+    hits = _SCREEN.hits(words)
+    if not hits or _FREES.search(words):
         return None
-    if _HAN.search(words):
-        found = _chinese(words)
+    if hits[-1] >= len(SCREENED_EN) and _HAN.search(words):
+        found = _chinese(words, hits)
         if found is not None:
             return found
-    return _english(words) if _HINT.search(words) else None
+    return _english(words, hits) if hits[0] < len(SCREENED_EN) and _HINT.search(words) else None
 
 
 def may_lay_down(text: str) -> bool:
@@ -393,7 +409,20 @@ def is_permission(sentence: str) -> bool:
     if _FREES.search(words):
         return True
     permits = _PERMITS_EN.search(words) or _PERMITS_ZH.search(words) or _LIFTS_EN.search(words) or _LIFTS_ZH.search(words)
-    return permits is not None and not (_BAN_EN.search(words) or _BAN_ZH.search(words) or _ONLY_EN.search(words) or _ONLY_ZH.search(words))
+    return permits is not None and not _holds(words, {"ban", "only"})
+
+
+def _holds(words: str, kinds: Set[InferredKind], *, is_english: bool = True) -> bool:
+    """Say whether any pattern of some kinds is found."""
+    found = [_PATTERNS[hit] for hit in _SCREEN.hits(words)]
+    return any(one.kind in kinds and (is_english or not one.is_english) and one.pattern.search(words) for one in found)
+
+
+def _kinds(hits: Sequence[int], *, is_english: bool) -> Iterator[tuple[InferredKind, list[re.Pattern[str]]]]:
+    """Yield the patterns a sentence may hold by kind, in the order in which kinds are looked for."""
+    found = [_PATTERNS[hit] for hit in hits]
+    for kind, group in groupby((one for one in found if one.is_english == is_english), key=attrgetter("kind")):
+        yield kind, [one.pattern for one in group]
 
 
 def is_reported(sentence: str) -> bool:
@@ -414,15 +443,13 @@ def asks(sentence: str) -> bool:
     return words.endswith(("?", "？", "吗", "呢", "吗。", "呢。")) or _ASKS_EN.match(words) is not None
 
 
-def _english(words: str) -> Said | None:
+def _english(words: str, hits: Sequence[int]) -> Said | None:
     polite = _POLITE_EN.match(words)
     if polite is None and asks(words):
         return None
     wish = words if polite is None else "please " + words[polite.end() :].rstrip("?！!. ")
-    for kind, pattern in _ENGLISH:
-        if _HINTS[kind].search(wish) is None:
-            continue
-        for match in pattern.finditer(wish):
+    for kind, patterns in _kinds(hits, is_english=True):
+        for match in first_matches(wish, patterns):
             if not _is_void_en(wish, match, kind):
                 start, stop = _without_permission(wish, match, _PERMITS_EN) if polite is None else (0, len(words))
                 return Said(kind, start, stop, is_temporary(words))
@@ -448,14 +475,14 @@ def _is_complaint(found: str, before: str) -> bool:
     return found.startswith(("is ", "are ")) and re.search(r"\b(?:my|me|i)\b", before) is not None
 
 
-def _chinese(words: str) -> Said | None:
+def _chinese(words: str, hits: Sequence[int]) -> Said | None:
     bare = words.rstrip("\"'”’」』） )")
     tag = _TAG_ZH.search(bare) if bare.startswith(("请", "麻烦")) else None
     if tag is None and bare.endswith(("?", "？", "吗", "呢", "吗。", "呢。")):
         return None
     wish = words if tag is None else words[: tag.start()]
-    for kind, pattern in _CHINESE:
-        for match in pattern.finditer(wish):
+    for kind, patterns in _kinds(hits, is_english=False):
+        for match in first_matches(wish, patterns):
             if not _is_void_zh(wish, match, kind):
                 start, stop = _without_permission(wish, match, _PERMITS_ZH)
                 return Said(kind, start, len(words) if stop == len(wish) else stop, is_temporary(words))
@@ -480,7 +507,7 @@ def _is_void_zh(words: str, match: re.Match[str], kind: InferredKind) -> bool:
 
 
 def _only_permits(words: str) -> bool:
-    return _PERMITS_ZH.search(words) is not None and not _BAN_ZH.search(words)
+    return _PERMITS_ZH.search(words) is not None and not _holds(words, {"ban"}, is_english=False)
 
 
 def _without_permission(words: str, match: re.Match[str], permits: re.Pattern[str]) -> tuple[int, int]:
