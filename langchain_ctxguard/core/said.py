@@ -358,11 +358,12 @@ _HINT = re.compile(
 _HAN = re.compile("[\u4e00-\u9fff]")
 _COMMAS = frozenset("，,；;：:")
 _CLAUSE = re.compile(r"[,;，；]\s*|\s(?=(?:but|and|however)\s)|(?=但)")
-_TRADITIONAL = str.maketrans(
+_SIMPLE = str.maketrans(
     "須準許請嚴從現務絕對別記說們時這暫應該無為後開個僅條則約規點過給讓還沒嗎麼號單刪錯誤決選換寫讀訪問調數據離絕錄銀網頁顯視轉與業產廠廣東車",
     "须准许请严从现务绝对别记说们时这暂应该无为后开个仅条则约规点过给让还没吗么号单删错误决选换写读访问调数据离绝录银网页显视转与业产厂广东车",
 )
-_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in "，！？：；（）"}
+_SIMPLE |= {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in "，！？：；（）"} | {ord("’"): "'"}
+_NOT_SIMPLE = re.compile(f"[{''.join(map(chr, _SIMPLE))}]")
 
 
 def plain(text: str) -> str:
@@ -376,7 +377,7 @@ def plain(text: str) -> str:
         low = "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
     if low.isascii():
         return low
-    return low.replace("’", "'").translate(_WIDE).translate(_TRADITIONAL)
+    return low.translate(_SIMPLE) if _NOT_SIMPLE.search(low) else low
 
 
 @lru_cache(maxsize=2_048)
