@@ -65,8 +65,8 @@ _LEAD_LENGTH = 160
 _FOLDS = str.maketrans("İıſ", "iis")
 """Letters that match others where case is ignored, and that are no capitals of them."""
 
-_AGREEMENTS = len(SCREENED_EN) + 1
-_SCREEN = Screen((*SCREENED_EN, _AMENDMENT.pattern, _AGREED.pattern), beyond=SCREENED_ZH)
+_TOLD = Screen((*SCREENED_EN, _AMENDMENT.pattern), beyond=SCREENED_ZH)
+_ANNOUNCED = Screen((_AGREED.pattern,))
 
 
 def infer(messages: Sequence[BaseMessage], keys: Sequence[str], *, start: int = 0) -> tuple[InferredConstraint, ...]:
@@ -116,16 +116,26 @@ def _in_message(text: str, key: str, position: int) -> Iterator[InferredConstrai
 
 def _may_hold(voice: str) -> bool:
     """Say whether there may be a rule in a text: a cheap look that spares most messages a close reading. It misses none."""
-    words = plain(voice.replace(COVER, "x"))
-    if not words.isascii():
-        words = words.translate(_FOLDS)
-    hits = _SCREEN.hits(words)
-    if hits and hits != [_AGREEMENTS]:
+    words = _folded(voice.replace(COVER, "x"))
+    if _TOLD.may_hit(words) or _is_unbroken(voice):
         return True
-    # A sentence without a blank is cut anywhere, and a word that is cut there may be one that counts.
-    if len(voice) > LONGEST and max(map(len, voice.split(" "))) >= LONGEST // 2 - 1:
-        return True
-    return bool(hits) and any(item.is_agreed for item in _items(voice))
+    return _ANNOUNCED.may_hit(words) and any(item.is_agreed for item in _items(voice))
+
+
+def _folded(text: str) -> str:
+    words = plain(text)
+    return words if words.isascii() else words.translate(_FOLDS)
+
+
+def _is_unbroken(voice: str) -> bool:
+    """Say whether a sentence may be cut inside of a word: then what is found in the text may not be what is found in the sentence."""
+    reach = LONGEST // 2 - 1
+    at = 0
+    while len(voice) - at > reach:
+        at = voice.rfind(" ", at, at + reach) + 1
+        if not at:
+            return len(voice) > LONGEST
+    return False
 
 
 def _found_in(voice: str) -> list[_Found]:
@@ -155,6 +165,8 @@ def _found_in(voice: str) -> list[_Found]:
 
 def _rule(voice: str, span: Span) -> _Found | None:
     sentence = voice[span.start : span.stop]
+    if not _TOLD.may_hit(_folded(sentence)):
+        return None
     amended = _AMENDMENT.match(sentence)
     if amended is not None and not asks(sentence) and not is_permission(sentence):
         return _Found(span, "agreement", is_temporary(sentence), _number(amended))

@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from langchain_ctxguard.core.screen import Screen, first_matches
+from langchain_ctxguard.core.screen import Screen, Screened, first_matches
 from langchain_ctxguard.domain.inferred import InferredKind
 
 
@@ -165,7 +165,7 @@ _ASKS_EN = re.compile(
     r"^(?:and |but |so |or )?(?:(?:must|do|does|did|should|can|could|is|are|am|was|were|will|would|may|shall|have|has) "
     r"(?:i|we|you|they|he|she|it|there|this|that|the|not all|my|your|anyone|any)\b|(?:why|how come|what|who|whose|which)\b)"
 )
-_REPORTS_EN = re.compile(
+_REPORTS_EN = Screened(
     r"\b(?:said|says|told|tells|wrote|writes|asked|asks|claim(?:s|ed)|insist(?:s|ed)|mention(?:s|ed)|stated|states|reads|warn(?:s|ed)|thinks|thought|"
     r"believe[sd]|heard|according to|suggest(?:s|ed)|recommend(?:s|ed)|complain(?:s|ed)|show(?:s|ed)|print(?:s|ed)|display(?:s|ed)|wonder(?:s|ed|"
     r"ing)?|"
@@ -188,7 +188,7 @@ _PERMITS_EN = re.compile(
     r"also )?(?:allowed|free|permitted|welcome) to)\b(?! not\b| never\b| only\b|not\b)"
     r"|\bfeel free\b|\bmust (?:let|allow|permit) (?:me|us)\b|\b(?:is|are) (?:now |also |always )?(?:allowed|permitted|fine|okay|ok)\b"
 )
-_LIFTS_EN = re.compile(
+_LIFTS_EN = Screened(
     r"\b(?:ignore|disregard|forget|override|bypass|drop|lift|remove|disable|suspend|break)\b[^.;]{0,40}\b(?:instructions?|rules?|prompts?|"
     r"constraints?|"
     r"polic(?:y|ies)|guardrails?|restrictions?|limits?|safety)\b|\b(?:let|allow|permit) (?:me|us)\b|"
@@ -196,7 +196,7 @@ _LIFTS_EN = re.compile(
     r"allowed|granted|root)\b|"
     r"\b(?:do|obey) (?:whatever|anything|everything) i\b|\bapprove (?:all|every|any|my)\b"
 )
-_TEMPORARY_EN = re.compile(
+_TEMPORARY_EN = Screened(
     r"\bfor now\b|\bthis time\b(?! zone)|\bfor the moment\b|\bfor the time being\b|\btemporarily\b|\bthis once\b|\bfor this (?:task|session|run|"
     r"one|pr|ticket|commit|change)\b|"
     r"\btoday only\b|\bonly today\b|\bjust today\b|\bjust for today\b|\buntil (?!further notice)\b|\btill\b"
@@ -273,7 +273,7 @@ _PREFERENCE_ZH = (
 )
 _TAG_ZH = re.compile(r"[，,]?\s*(?:好吗|可以吗|行吗|好不好)[？?]*$")
 _ASKS_ZH = re.compile(r"是否|是不是|要不要|能不能|可不可以|能否|可否|为什么|为何|怎么|如何才|难道|凭什么|有没有|用不用|需不需要|什么时候|吗[，,]|吗$")
-_REPORTS_ZH = re.compile(
+_REPORTS_ZH = Screened(
     r"(?<!我)(?<!再)说(?!明)|告诉|认为|觉得|提到|表示|写着|写道|写了|规定|强调|据说|听说|标注|注明|宣称|以为|让我|叫我|要我|逼我|当时|曾经?|"
     r"(?:他|她|客户|老板|老师|公司|领导|经理|对方|医生|银行|学校|法律|合同|文档|手册|用户|同事|政府|系统|平台|网站|妈|爸|朋友|"
     r"人)们?[^，,。]{0,6}(?:要求|希望|想|主张|建议|通知)|"
@@ -286,7 +286,7 @@ _SUBORDINATE_ZH = re.compile(r"(?:^|[，,；;：:])\s*(?:如果|要是|假如|�
 _DENIED_ZH = re.compile(
     r"(?:不必|无需|无须|不用|不需要|没必要|毋须|用不着|不是|并非|不再|没有|未必|不要求|何必|取消|解除|撤销|撤回|废除|被|遭|已经?|不)[^，,；;]{0,6}$"
 )
-_FREES = re.compile(
+_FREES = Screened(
     r"(?:\b(?:never|stop|avoid|not|no longer)\b|n't\b)[^.;,]{0,20}\b(?:follow\w*|obey\w*|apply\w*|enforc\w+|respect\w*|heed\w*)\b[^.;]{0,30}"
     r"\b(?:instructions?|rules?|prompts?|constraints?|polic(?:y|ies)|guardrails?|restrictions?|limits?)\b|"
     r"(?:\b(?:never|stop|not)\b|n't\b)[^.;,]{0,12}\b(?:ask\w*|wait\w*|request\w*|requir\w+)\b[^.;,]{0,16}"
@@ -301,13 +301,13 @@ _FREES = re.compile(
 _FORBIDDER_ZH = re.compile(r"(?:系统|网站|平台|服务器|浏览器|防火墙|页面|公司|学校|酒店|医院|法律|政府|国家|机场|银行|店里|小区)[^，,]{0,3}$")
 _SEEKS_ZH = re.compile(r"查|找|看|列出|关于|哪些|什么|\S的牌子")
 _PERMITS_ZH = re.compile(r"(?<!不)(?<!才)可以|(?<![只不仅绝])允许|(?<!不)准许|你(?:现在|已经|就)?有权|随便|尽管(?=删|用|改)|放心")
-_LIFTS_ZH = re.compile(
+_LIFTS_ZH = Screened(
     r"(?:忽略|无视|忘记|忘掉|忽视|覆盖|绕过|取消|解除|跳过|违反|停用)[^。；;]{0,16}(?:指令|规则|要求|提示|约束|限制|政策|约定)|(?:必须|一定要|"
     r"务必)[^。；;]{0,4}(?:允许|让|准许)我|"
     r"(?:视为|当作|当成|认定|默认)[^。；;]{0,12}(?:授权|同意|批准|管理员|许可|有权)|把我[^。；;]{0,6}(?:管理员|授权)|(?:无条件|一律|全部|"
     r"都)(?:批准|同意|放行)"
 )
-_TEMPORARY_ZH = re.compile(r"这次|这一次|本次|这回|暂时|临时|目前先|现在先|今天先|先不要|先别|眼下|直到|[为之]止|在我[^，,。]{1,8}之前")
+_TEMPORARY_ZH = Screened(r"这次|这一次|本次|这回|暂时|临时|目前先|现在先|今天先|先不要|先别|眼下|直到|[为之]止|在我[^，,。]{1,8}之前")
 
 _ENGLISH: tuple[tuple[InferredKind, tuple[str, ...]], ...] = (
     ("correction", _CORRECTION_EN),
