@@ -42,9 +42,7 @@ _LINE_ITEM = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _INLINE_START = re.compile(r"[\d（(①-⑳]")
-_INLINE_ITEM = re.compile(
-    r"(?<=[\s:：;；,，。])(?:(?P<plain>\d{1,2})[.)、）](?!\d)|[（(](?P<round>\d{1,2})[)）]|(?P<circle>[①-⑳]))\s*(?=\S)"
-)
+_INLINE_ITEM = re.compile(r"(?<=[\s:：;；,，。])(?:(?P<plain>\d{1,2})[.)、）](?!\d)|[（(](?P<round>\d{1,2})[)）]|(?P<circle>[①-⑳]))\s*(?=\S)")
 _AMENDMENT = re.compile(
     r"^(?:please |ok,? |now,? )?(?:(?:change|update|amend|replace)\s+)?(?:rule|agreement|item|point)\s+(?:no\.? ?|number |"
     r"#)?(?P<plain>\d{1,3})\s*(?:is now|becomes|to\b|with\b|now reads)"

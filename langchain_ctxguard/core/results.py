@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_ctxguard.core.roles import is_failure, text_of
+
+_WITHOUT_RESULTS = frozenset({HumanMessage, AIMessage, SystemMessage})
+"""Messages that carry no results where their content is a text: the common case, told without `isinstance`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,8 @@ class Result:
 
 def results_in(message: BaseMessage) -> tuple[Result, ...]:
     """Return the results in `message`, in order."""
+    if type(message.content) is str and type(message) in _WITHOUT_RESULTS:
+        return ()
     if isinstance(message, ToolMessage):
         return (Result(message.tool_call_id, text_of(message), is_failure(message)),)
     if not isinstance(message, HumanMessage) or isinstance(message.content, str):
@@ -33,7 +38,7 @@ def results_in(message: BaseMessage) -> tuple[Result, ...]:
 
 def own_words(message: BaseMessage) -> str:
     """Return what the speaker of `message` said: its text without the results it carries for tools."""
-    if not isinstance(message, HumanMessage) or isinstance(message.content, str):
+    if isinstance(message.content, str) or not isinstance(message, HumanMessage):
         return text_of(message)
     blocks = [block for block in message.content if not (isinstance(block, dict) and block.get("type") == "tool_result")]
     return text_of(message) if len(blocks) == len(message.content) else text_of(HumanMessage(blocks))
