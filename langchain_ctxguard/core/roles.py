@@ -84,14 +84,9 @@ def speaker_of(message: BaseMessage) -> Speaker:
     known = _BY_TYPE.get(type(message))
     if known is not None:
         return known
-    if isinstance(message, HumanMessage):
-        return "user"
-    if isinstance(message, AIMessage):
-        return "ai"
-    if isinstance(message, (ToolMessage, FunctionMessage)):
-        return "tool"
-    if isinstance(message, SystemMessage):
-        return "system"
+    for kind, speaker in _BY_TYPE.items():
+        if isinstance(message, kind):
+            return speaker
     if isinstance(message, ChatMessage):
         return _CHAT_ROLES.get(message.role.lower(), "user")
     return "user"

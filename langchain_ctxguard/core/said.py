@@ -7,7 +7,7 @@ others, no duty denied, no permission. A permission is never a rule, and neither
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
@@ -26,6 +26,11 @@ class Said(NamedTuple):
 
     stop: int
     is_temporary: bool
+
+
+def _any(*patterns: str) -> tuple[str, ...]:
+    """Return patterns of which any will do."""
+    return patterns
 
 
 # ---------------------------------------------------------------- English
@@ -66,7 +71,7 @@ _SHOWN = (
     r"(?!need|feed|embed|exceed|proceed)\w+ed\b)"
 )
 
-_CORRECTION_EN = (
+_CORRECTION_EN = _any(
     rf"{_IMP}{_CHOOSE}\s+[^,;]{{1,60}}?(?:,\s*(?:and )?not (?!only|just|that|sure)|\s+instead of\s|\s+rather than\s|\s+in place of\s)\S",
     rf"{_IMP}{_CHOOSE}\s+[^,;]{{1,60}}?\s+instead\b(?! of)",
     rf"{_IMP}(?:don't|do not|never|stop) (?:use|using) [^,;]{{1,50}}[,;]? (?:please )?(?:use|go with) \S",
@@ -83,7 +88,7 @@ _CORRECTION_EN = (
     r"^(?:no|nope|sorry),? not [\w./-]{1,20}, (?:but )?[\w./-]{1,20}[.!]*$",
     rf"^(?:no|nope|actually|sorry|correction)[,:.!]\s*(?:actually,? )?(?:please )?{_CHOOSE}\s+\S",
 )
-_BAN_EN = (
+_BAN_EN = _any(
     rf"{_IMP}(?:never|do never)(?:,? ever,?)?(?: again)?\s+{_SHOWN}\S",
     rf"{_IMP}(?:don't|do not|dont),?\s+(?:ever |you dare |even think of )?(?!{_NO_BAN})\S",
     rf"\b{_WHO} (?:(?:must|shall|will|are to|is to)(?: also| always| really)? (?:not|never),? |(?:are|is) (?:not|never) to )(?!have (?:been|"
@@ -104,7 +109,7 @@ _BAN_EN = (
     r"\bi (?:already |just )?(?:told|asked|tell|ask|am asking|'m asking|am telling|'m telling) you (?:not|never) to \S",
     r"\bi(?:'d like| want| need| expect|'d prefer| would like) you (?:to never|never to|not to|to not) \S",
 )
-_ONLY_EN = (
+_ONLY_EN = _any(
     rf"{_IMP}only (?:ever )?{_ACT}\b",
     rf"{_IMP}{_ACT} only (?!if\b|when\b|have\b)\S",
     r"\b(?:you|we|agents?|the (?:agent|assistant|bot|model)) (?:must|should|may|shall|will|are to) only \S",
@@ -114,7 +119,7 @@ _ONLY_EN = (
     r"\bi(?:'d like| want| need| expect| would like) you to only \S",
 )
 _MUST = r"must (?!be (?:\w+ing|mistaken|wrong|crazy|mad|tired|busy|confused|right|sure|aware|kidding)\b)(?!not\b|never\b|only\b|i\b|we\b|you\b)"
-_DUTY_EN = (
+_DUTY_EN = _any(
     rf"{_IMP}always (?!(?:(?!bring\b|sing\b|ring\b|ping\b|string\b)\w+ing|been|was|were|is|are|had|has|a|an|the|my|when|on|in|thought|wanted|"
     rf"knew|loved|liked|i|you|we|it|they|he|she)\b|"
     r"(?!need|feed|embed|proceed)\w+ed\b)\w",
@@ -149,7 +154,7 @@ _BRIEF = (
     r"(?:use|go with|stick (?:to|with)|skip|leave|keep|ignore|stay|work|answer|write|assume|focus|run|put|disable|enable|mock|hardcode|pause|hold|"
     r"turn)"
 )
-_PREFERENCE_EN = (
+_PREFERENCE_EN = _any(
     r"\b(?:i|we)(?:'d| would)? (?:strongly |generally |always |usually |really |much )?prefer\b",
     r"\bi'd rather you \S",
     rf"{_IMP}prefer \S",
@@ -213,7 +218,7 @@ _LEAD_ZH = (
 _AT_ZH = rf"(?:^|[，,、：:；;（(\s—])(?:{_LEAD_ZH}[，,：:\s!！]*)*"
 _AFTER_LEAD_ZH = rf"(?:{_LEAD_ZH}[，,：:\s]*)*"
 _NOT_YOU = r"(?<![我他她它])(?<![他她它]们)"
-_CORRECTION_ZH = (
+_CORRECTION_ZH = _any(
     r"(?<![我他她你是])不是(?!我|你|他|她)(?:用|说|要|指)?[^，,。]{1,20}[，,]?\s*而是\s*\S",
     r"(?:别|不要|不用|不要再|别再)(?:用|使用|选|叫|写|走)[^，,。]{1,20}[，,；;]?\s*(?:要|请|应该|应|而)?(?:改用|改成|改为|换成|使用|用|选)\s*\S",
     r"^(?:不对|不是|不|错了|说错了|更正|纠正)[，,：:。！!]\s*(?:我(?:说|指|要)的)?(?:应该|应|要|请)?(?:是|用|使用|改用|改成|改为|换成|选)\s*\S",
@@ -223,7 +228,7 @@ _CORRECTION_ZH = (
     r"应该是[^，,。]{1,20}[，,]?\s*(?:而)?不是\s*\S",
 )
 _VERB_ZH = r"(?:用|使用|回答|回复|输出|修改|改动|改|读取|读|访问|允许|调用|返回|写|发|联系|处理|查看|接受|安装|引用|操作)"
-_BAN_ZH = (
+_BAN_ZH = _any(
     r"(?:禁止|严禁)(?!了|过|我|入内|标志|令|的)[^\s，,。！!]",
     r"(?<![舍巴恨怪免由见了记顾怨少值懒使要说听看吃动弹笑退急显])不得(?!不|已|了|而知|其解|劲|志|人心|要领|以)[\u4e00-\u9fffA-Za-z]",
     rf"(?:{_AT_ZH}|(?<=[你您都也绝律人])|(?:没有|未经)[^，,。]{{1,8}})不(?:准|许|可以)(?!确|时|吗|了|的|多|久|是|[，,。！!]|$)\s*\S",
@@ -241,7 +246,7 @@ _BAN_ZH = (
     r"避免|以为|[。！!，,]|$)\s*\S",
     r"(?:绝不|决不|绝对不|一定不)(?:能|可|可以|允许|准|许|得|要|会再)?(?!是|会|[。！!，,]|$)\s*\S",
 )
-_ONLY_ZH = (
+_ONLY_ZH = _any(
     rf"{_NOT_YOU}(?<!我们)(?<!以前)(?<!当时)(?<!不)(?<!也)(?<!我现在)(?:只能|只许|只准|仅能|仅可)(?!说|等|这样|靠|怪|算|认|看着|是|怎|"
     rf"[^，,。]{{0,10}}了[。！!]*$)\s*\S",
     r"我们只能(?:用|使用|通过)\s*\S",
@@ -249,7 +254,7 @@ _ONLY_ZH = (
     rf"{_AT_ZH}(?:只|仅){_VERB_ZH}\s*\S",
     r"只有[^，,。]{1,15}才(?:能|可以|可|允许)\s*\S",
 )
-_DUTY_ZH = (
+_DUTY_ZH = _any(
     rf"{_NOT_YOU}(?<![不非没未])(?<!不是)(?<!并非)(?<!是否)(?<!何必)必须(?!的?[。！!]*$|品|得的|[^，,。]{{0,2}}啊|说|承认)\s*\S",
     r"务必\s*\S",
     rf"{_NOT_YOU}(?<![不非])(?<!不是)一定要(?!不|[。！!]*$)\s*\S",
@@ -263,7 +268,7 @@ _DUTY_ZH = (
     r"写)\s*\S)(?!你?们?(?:都)?可以|你?不用|你?不必)",
 )
 _LANGUAGE_ZH = r"(?:中文|英文|英语|汉语|普通话|日文|日语|法语|德语|简体中文|繁体中文|繁體中文|json|yaml|xml|csv|markdown|表格|纯文本|要点)"
-_PREFERENCE_ZH = (
+_PREFERENCE_ZH = _any(
     r"我们?(?:还是)?(?:更喜欢|更偏好|偏好|更倾向于?|倾向于|更愿意|更希望)\s*\S",
     r"我希望你(?:以后|每次|总是|一直|始终|都)\s*\S",
     rf"^{_AFTER_LEAD_ZH}(?:用|使用|采用){_LANGUAGE_ZH}(?:来)?(?:回答|回复|答复|输出|交流|沟通|书写|撰写|写|说)?[^，,。]{{0,8}}[。！!]*$",
@@ -362,7 +367,8 @@ _SIMPLE = str.maketrans(
     "須準許請嚴從現務絕對別記說們時這暫應該無為後開個僅條則約規點過給讓還沒嗎麼號單刪錯誤決選換寫讀訪問調數據離絕錄銀網頁顯視轉與業產廠廣東車",
     "须准许请严从现务绝对别记说们时这暂应该无为后开个仅条则约规点过给让还没吗么号单删错误决选换写读访问调数据离绝录银网页显视转与业产厂广东车",
 )
-_SIMPLE |= {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in "，！？：；（）"} | {ord("’"): "'"}
+_SIMPLE.update({code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in "，！？：；（）"})
+_SIMPLE[ord("’")] = ord("'")
 _NOT_SIMPLE = re.compile(f"[{''.join(map(chr, _SIMPLE))}]")
 
 
@@ -413,7 +419,7 @@ def is_permission(sentence: str) -> bool:
     return permits is not None and not _holds(words, {"ban", "only"})
 
 
-def _holds(words: str, kinds: Set[InferredKind], *, is_english: bool = True) -> bool:
+def _holds(words: str, kinds: Collection[InferredKind], *, is_english: bool = True) -> bool:
     """Say whether any pattern of some kinds is found."""
     found = [_PATTERNS[hit] for hit in _SCREEN.hits(words)]
     return any(one.kind in kinds and (is_english or not one.is_english) and one.pattern.search(words) for one in found)

@@ -18,7 +18,7 @@ _EDGE = "\b"
 """Stands in a word for the edge of one."""
 
 _COUNT = re.compile(r"(?:[*+?]|\{\d*,?\d*\})\??")
-_OPENING = re.compile(r"\((?:\?:|\?P<\w+>)?")
+_OPENING = re.compile(r"^\((?:\?:|\?P<\w+>)?")
 _LOOKAROUNDS = ("(?=", "(?!", "(?<=", "(?<!")
 _BLANKS = re.compile(" {2,}")
 _FEW = re.compile(r"\[[^\\^-]{1,4}\]")
@@ -98,26 +98,24 @@ class _Element(NamedTuple):
     """A part of a pattern, and how often it may stand in its place."""
 
     text: str
-    count: str
+    times: str
 
     def read(self) -> _Reading:
         """Return what it is told by: the empty word where it may be missing or is too many things."""
         if self.text == r"\s":
-            return _Reading(frozenset({"", " "} if self.count[:1] in {"?", "*"} else {" "}), is_all=True)
+            return _Reading(frozenset({"", " "} if self.times[:1] in {"?", "*"} else {" "}), is_all=True)
         found = self._once()
-        if not self.count:
+        if not self.times:
             return found
-        if self.count[0] == "?":
+        if self.times[0] == "?":
             return _Reading(found.words | {""}, is_all=True) if found.is_all else _Reading(_NOTHING, is_all=False)
-        is_sure = self.count[0] == "+" or self.count[:2] not in {"{0", "{,", "*", "*?"}
+        is_sure = self.times[0] == "+" or self.times[:2] not in {"{0", "{,", "*", "*?"}
         return _Reading(found.words if is_sure else _NOTHING, is_all=False)
 
     def _once(self) -> _Reading:
         first = self.text[0]
         if first == "(":
-            opening = _OPENING.match(self.text)
-            assert opening is not None, self.text
-            return _read(self.text[opening.end() : -1])
+            return _read(_OPENING.sub("", self.text[:-1], count=1))
         if first == "[":
             is_few = _FEW.fullmatch(self.text) is not None
             return _Reading(frozenset(self.text[1:-1]) if is_few else _NOTHING, is_all=is_few)
@@ -125,8 +123,13 @@ class _Element(NamedTuple):
             return _Reading(frozenset({_EDGE}), is_all=True)
         if first == "." or (first == "\\" and self.text[1] in "wWsSdD"):
             return _Reading(_NOTHING, is_all=False)
-        letter = self.text if first != "\\" else chr(int(self.text[2:], 16)) if self.text[1] == "u" else self.text[1]
-        return _Reading(frozenset({letter}), is_all=True)
+        return _Reading(frozenset({_letter(self.text)}), is_all=True)
+
+
+def _letter(text: str) -> str:
+    if text[0] != "\\":
+        return text
+    return text.encode("ascii").decode("unicode_escape") if text[1] == "u" else text[1]
 
 
 def _elements(pattern: str) -> Iterator[_Element]:

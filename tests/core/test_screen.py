@@ -13,7 +13,8 @@ from tests.support.builders import human
 
 RULES = tuple(one.pattern for one in said._PATTERNS)
 WORDS = (
-    "use go with stick to pick not instead of rather than in place but i meant should be no, nope, sorry, never, don't do not dont you must we the agent "
+    "use go with stick to pick not instead of rather than in place but i meant should be no, nope, sorry, never, don't do not dont you must we "
+    "the agent "
     "are allowed is forbidden under no circumstances make sure avoid stop only always have to from now on remember to prefer answer in english "
     'keep your answers for now this time please and , ; . ! — ( " x.y/z-1 warehouse because tab\tbed ſo İ 不是 而是 禁止 不要 别 用 改用 必须 务必 '
     "一定要 只能 只有 才能 以后 从现在起 请 使用 中文 这次 暂时 我希望你 每次 ， ： 。 \x1c \xa0 \u3000 \ud800"
