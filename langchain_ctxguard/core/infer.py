@@ -10,9 +10,20 @@ from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.results import own_words
 from langchain_ctxguard.core.roles import is_foreign_summary, is_request
-from langchain_ctxguard.core.said import asks, is_permission, is_reported, is_temporary, may_lay_down, rule_in
+from langchain_ctxguard.core.said import (
+    SCREENED_EN,
+    SCREENED_ZH,
+    asks,
+    is_permission,
+    is_reported,
+    is_temporary,
+    may_lay_down,
+    plain,
+    rule_in,
+)
+from langchain_ctxguard.core.screen import Screen
 from langchain_ctxguard.core.subject import subject_of, superseding
-from langchain_ctxguard.core.voice import LONGEST, Span, own_voice, spoken_sentences
+from langchain_ctxguard.core.voice import COVER, LONGEST, Span, matches_from, own_voice, spoken_sentences
 from langchain_ctxguard.domain.inferred import InferredConstraint, InferredKind
 from langchain_ctxguard.domain.value import digest_of
 
@@ -30,9 +41,8 @@ _LINE_ITEM = re.compile(
     rf"(?P<han>[一二三四五六七八九十])、|第(?P<nth>{_NUMBER})[条点][:：,，、 ])[ \t]*(?=\S)",
     re.MULTILINE | re.IGNORECASE,
 )
-_INLINE_ITEM = re.compile(
-    r"(?:(?<=\s)|(?<=[:：;；,，。]))(?:(?P<plain>\d{1,2})[.)、）](?!\d)|[（(](?P<round>\d{1,2})[)）]|(?P<circle>[①-⑳]))\s*(?=\S)"
-)
+_INLINE_START = re.compile(r"[\d（(①-⑳]")
+_INLINE_ITEM = re.compile(r"(?<=[\s:：;；,，。])(?:(?P<plain>\d{1,2})[.)、）](?!\d)|[（(](?P<round>\d{1,2})[)）]|(?P<circle>[①-⑳]))\s*(?=\S)")
 _AMENDMENT = re.compile(
     r"^(?:please |ok,? |now,? )?(?:(?:change|update|amend|replace)\s+)?(?:rule|agreement|item|point)\s+(?:no\.? ?|number |"
     r"#)?(?P<plain>\d{1,3})\s*(?:is now|becomes|to\b|with\b|now reads)"
@@ -50,6 +60,11 @@ _NOT_AGREED = re.compile(
     re.IGNORECASE,
 )
 _LEAD_LENGTH = 160
+_FOLDS = str.maketrans("İıſ", "iis")
+"""Letters that match others where case is ignored, and that are no capitals of them."""
+
+_TOLD = Screen((*SCREENED_EN, _AMENDMENT.pattern), beyond=SCREENED_ZH)
+_ANNOUNCED = Screen((_AGREED.pattern,))
 
 
 def infer(messages: Sequence[BaseMessage], keys: Sequence[str], *, start: int = 0) -> tuple[InferredConstraint, ...]:
@@ -64,7 +79,7 @@ def infer(messages: Sequence[BaseMessage], keys: Sequence[str], *, start: int = 
     for offset, (message, key) in enumerate(zip(messages, keys, strict=True)):
         if is_request(message) and not is_foreign_summary(message):
             words = own_words(message)
-            if (may_lay_down(words) or _AGREED.search(words)) and not _OURS.match(words):
+            if not _OURS.match(words):
                 found += _in_message(words, key, start + offset)
     return tuple(found)
 
@@ -77,9 +92,10 @@ class _Found(NamedTuple):
 
 
 def _in_message(text: str, key: str, position: int) -> Iterator[InferredConstraint]:
-    if not text.strip():
+    voice = own_voice(text)
+    if not _may_hold(voice) or not (may_lay_down(text) or _AGREED.search(text)):
         return
-    for found in _found_in(text):
+    for found in _found_in(voice):
         start, stop = found.span
         words = text[start:stop]
         yield InferredConstraint(
@@ -96,8 +112,31 @@ def _in_message(text: str, key: str, position: int) -> Iterator[InferredConstrai
         )
 
 
-def _found_in(text: str) -> list[_Found]:
-    voice = own_voice(text)
+def _may_hold(voice: str) -> bool:
+    """Say whether there may be a rule in a text: a cheap look that spares most messages a close reading. It misses none."""
+    words = _folded(voice.replace(COVER, "x"))
+    if _TOLD.may_hit(words) or _is_unbroken(voice):
+        return True
+    return _ANNOUNCED.may_hit(words) and any(item.is_agreed for item in _items(voice))
+
+
+def _folded(text: str) -> str:
+    words = plain(text)
+    return words if words.isascii() else words.translate(_FOLDS)
+
+
+def _is_unbroken(voice: str) -> bool:
+    """Say whether a sentence may be cut inside of a word: then what is found in the text may not be what is found in the sentence."""
+    reach = LONGEST // 2 - 1
+    at = 0
+    while len(voice) - at > reach:
+        at = voice.rfind(" ", at, at + reach) + 1
+        if not at:
+            return len(voice) > LONGEST
+    return False
+
+
+def _found_in(voice: str) -> list[_Found]:
     items = _items(voice)
     agreed = [_agreement(voice, item) for item in items if item.is_agreed]
     found = [item for item in agreed if item is not None]
@@ -124,6 +163,8 @@ def _found_in(text: str) -> list[_Found]:
 
 def _rule(voice: str, span: Span) -> _Found | None:
     sentence = voice[span.start : span.stop]
+    if not _TOLD.may_hit(_folded(sentence)):
+        return None
     amended = _AMENDMENT.match(sentence)
     if amended is not None and not asks(sentence) and not is_permission(sentence):
         return _Found(span, "agreement", is_temporary(sentence), _number(amended))
@@ -160,13 +201,12 @@ def _number(found: re.Match[str]) -> int:
 def _items(voice: str) -> list[_Item]:
     """Return the items of the numbered lists of a text."""
     items: list[_Item] = []
-    marks = [*_LINE_ITEM.finditer(voice)]
-    for run in _runs(marks):
+    for run in _runs([*_line_marks(voice)]):
         items += _list_items(voice, run, is_inline=False)
     covered = sorted(item.span for item in items)
     at = 0
     free = []
-    for mark in _INLINE_ITEM.finditer(voice):
+    for mark in matches_from(_INLINE_START, _INLINE_ITEM, voice):
         while at < len(covered) and covered[at].stop <= mark.start():
             at += 1
         if at == len(covered) or not covered[at].start <= mark.start():
@@ -174,6 +214,18 @@ def _items(voice: str) -> list[_Item]:
     for run in _runs(free):
         items += _list_items(voice, run, is_inline=True)
     return sorted(items)
+
+
+def _line_marks(voice: str) -> Iterator[re.Match[str]]:
+    """Yield the numbers that lines begin with."""
+    line = 0
+    while True:
+        mark = _LINE_ITEM.match(voice, line)
+        if mark is not None:
+            yield mark
+        line = voice.find("\n", line if mark is None else mark.end()) + 1
+        if not line:
+            return
 
 
 def _runs(marks: list[re.Match[str]]) -> Iterator[list[re.Match[str]]]:

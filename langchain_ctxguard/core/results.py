@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_ctxguard.core.roles import is_failure, text_of
 
@@ -19,6 +19,9 @@ _FAILURE = re.compile(
     re.IGNORECASE,
 )
 
+_WITHOUT_RESULTS = frozenset({HumanMessage, AIMessage, SystemMessage})
+"""Messages that carry no results where their content is a text: the common case, told without `isinstance`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -31,6 +34,8 @@ class Result:
 
 def results_in(message: BaseMessage) -> tuple[Result, ...]:
     """Return the results in `message`, in order."""
+    if type(message.content) is str and type(message) in _WITHOUT_RESULTS:
+        return ()
     if isinstance(message, ToolMessage):
         text = text_of(message)
         return (Result(message.tool_call_id, text, is_failure(message) or reports_failure(text)),)
@@ -55,7 +60,7 @@ def reports_failure(text: str) -> bool:
 
 def own_words(message: BaseMessage) -> str:
     """Return what the speaker of `message` said: its text without the results it carries for tools."""
-    if not isinstance(message, HumanMessage) or isinstance(message.content, str):
+    if isinstance(message.content, str) or not isinstance(message, HumanMessage):
         return text_of(message)
     blocks = [block for block in message.content if not (isinstance(block, dict) and block.get("type") == "tool_result")]
     return text_of(message) if len(blocks) == len(message.content) else text_of(HumanMessage(blocks))

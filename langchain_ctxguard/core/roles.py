@@ -28,6 +28,15 @@ _CHAT_ROLES: dict[str, Speaker] = {
     "tool": "tool",
     "function": "tool",
 }
+_BY_TYPE: dict[type[BaseMessage], Speaker] = {
+    HumanMessage: "user",
+    AIMessage: "ai",
+    ToolMessage: "tool",
+    FunctionMessage: "tool",
+    SystemMessage: "system",
+}
+"""The common messages, told without `isinstance`, which is slow for a class of pydantic's that does not match."""
+
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "invalid_tool_call", "function_call", "custom_tool_call"})
 MEDIA_BLOCKS = frozenset({"image", "image_url", "input_image", "audio", "input_audio", "video", "file", "input_file", "document", "media"})
 """Content blocks that hold a picture, a sound or a file, or say where one is."""
@@ -89,14 +98,12 @@ class Call:
 
 def speaker_of(message: BaseMessage) -> Speaker:
     """Return who speaks; an unknown role of a `ChatMessage` counts as the user, the least trusted of them."""
-    if isinstance(message, HumanMessage):
-        return "user"
-    if isinstance(message, AIMessage):
-        return "ai"
-    if isinstance(message, (ToolMessage, FunctionMessage)):
-        return "tool"
-    if isinstance(message, SystemMessage):
-        return "system"
+    known = _BY_TYPE.get(type(message))
+    if known is not None:
+        return known
+    for kind, speaker in _BY_TYPE.items():
+        if isinstance(message, kind):
+            return speaker
     if isinstance(message, ChatMessage):
         return _CHAT_ROLES.get(message.role.lower(), "user")
     return "user"
@@ -126,7 +133,7 @@ def _text_of_block(block: Any) -> str:
 
 def calls_of(message: BaseMessage) -> tuple[Call, ...]:
     """Return the calls a message makes: parsed, invalid, or only a block of its content. A call known by its id counts once."""
-    if not isinstance(message, AIMessage):
+    if _BY_TYPE.get(type(message), "ai") != "ai" or not isinstance(message, AIMessage):
         return ()
     if not (message.tool_calls or message.invalid_tool_calls or message.additional_kwargs) and isinstance(message.content, str):
         return ()
@@ -202,6 +209,8 @@ def is_call_block(block: Any) -> bool:
 
 def results_of(message: BaseMessage) -> tuple[str, ...]:
     """Return the ids of the calls a message answers: a tool message's own, or those of `tool_result` blocks in a human message."""
+    if type(message.content) is str and _BY_TYPE.get(type(message)) in {"user", "ai", "system"}:
+        return ()
     if isinstance(message, ToolMessage):
         return (message.tool_call_id,)
     if isinstance(message, HumanMessage) and not isinstance(message.content, str):
@@ -223,23 +232,23 @@ def is_note(message: BaseMessage) -> bool:
 
     Either way it is no request of a person. A forged mark costs its sender the protection of the current request, nobody else.
     """
-    if isinstance(message, HumanMessage):
-        if message.additional_kwargs.get("lc_source") == "summarization":
-            return True
-        if isinstance(message.content, str) and message.content.startswith(_CONTINUATION):
-            return True
-        if message.name == NOTE:
-            return text_of(message).startswith(f"<{NOTE} ")
-    return False
+    if _BY_TYPE.get(type(message), "user") != "user" or not isinstance(message, HumanMessage):
+        return False
+    if message.additional_kwargs and message.additional_kwargs.get("lc_source") == "summarization":
+        return True
+    if isinstance(message.content, str) and message.content.startswith(_CONTINUATION):
+        return True
+    return message.name == NOTE and text_of(message).startswith(f"<{NOTE} ")
 
 
 def is_foreign_summary(message: BaseMessage) -> bool:
     """Say whether a message is the summary of another tool, whatever role it has."""
-    if message.additional_kwargs.get("lc_source") == "summarization":
+    if message.additional_kwargs and message.additional_kwargs.get("lc_source") == "summarization":
         return True
-    if isinstance(message, HumanMessage):
+    speaker = speaker_of(message)
+    if speaker == "user" and isinstance(message, HumanMessage):
         return isinstance(message.content, str) and message.content.startswith(_CONTINUATION)
-    return isinstance(message, SystemMessage) and text_of(message).lstrip().startswith(_SUMMARY_OPENINGS)
+    return speaker == "system" and isinstance(message, SystemMessage) and text_of(message).lstrip().startswith(_SUMMARY_OPENINGS)
 
 
 def holds_foreign_summary(message: BaseMessage) -> bool:

@@ -7,9 +7,13 @@ others, no duty denied, no permission. A permission is never a rule, and neither
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
+from langchain_ctxguard.core.screen import Screen, Screened, first_matches
 from langchain_ctxguard.domain.inferred import InferredKind
 
 
@@ -24,8 +28,9 @@ class Said(NamedTuple):
     is_temporary: bool
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+def _any(*patterns: str) -> tuple[str, ...]:
+    """Return patterns of which any will do."""
+    return patterns
 
 
 # ---------------------------------------------------------------- English
@@ -41,6 +46,8 @@ _LEAD = (
 )
 _IMP = rf"(?:^|[,;:(\u2014\u2013]\s*|\s-+\s+|\s(?=(?:and|but|or|so|then)\s))(?:{_LEAD}[\s,:;!\u2014\u2013-]*)*"
 """Where an order begins: at the start of a clause, after words that only lead up to it."""
+
+_AFTER_LEAD = rf"(?:{_LEAD}[\s,:;!-]*)*"
 
 _ACT = (
     r"(?:use|using|edit|change|modify|write|read|touch|call|run|contact|send|reply|answer|respond|access|deploy|commit|push|merge|delete|remove|"
@@ -151,7 +158,7 @@ _PREFERENCE_EN = _any(
     r"\b(?:i|we)(?:'d| would)? (?:strongly |generally |always |usually |really |much )?prefer\b",
     r"\bi'd rather you \S",
     rf"{_IMP}prefer \S",
-    rf"^(?:{_LEAD}[\s,:;!-]*)*(?:use|stick (?:to|with)|go with) {_THING}(?: (?!to\b|and\b|or\b)[\w.+#@/-]+){{0,2}}"
+    rf"^{_AFTER_LEAD}(?:use|stick (?:to|with)|go with) {_THING}(?: (?!to\b|and\b|or\b)[\w.+#@/-]+){{0,2}}"
     rf"(?: (?:for|in|when|with) (?:all |any |the |every )?[\w.+#@/-]+(?: [\w.+#@/-]+){{0,3}})?(?:,? please| for now| this time)?[.!]*$",
     rf"{_IMP}(?:answer|reply|respond|write|speak|talk|communicate)(?: to me| me)?(?: back)?(?: only)? in {_LANGUAGE}\b",
     rf"{_IMP}keep (?:your|all|every|the) (?:answers?|repl(?:y|ies)|responses?|messages?|summar(?:y|ies)|comments?|output|explanations?)\b",
@@ -163,7 +170,7 @@ _ASKS_EN = re.compile(
     r"^(?:and |but |so |or )?(?:(?:must|do|does|did|should|can|could|is|are|am|was|were|will|would|may|shall|have|has) "
     r"(?:i|we|you|they|he|she|it|there|this|that|the|not all|my|your|anyone|any)\b|(?:why|how come|what|who|whose|which)\b)"
 )
-_REPORTS_EN = re.compile(
+_REPORTS_EN = Screened(
     r"\b(?:said|says|told|tells|wrote|writes|asked|asks|claim(?:s|ed)|insist(?:s|ed)|mention(?:s|ed)|stated|states|reads|warn(?:s|ed)|thinks|thought|"
     r"believe[sd]|heard|according to|suggest(?:s|ed)|recommend(?:s|ed)|complain(?:s|ed)|show(?:s|ed)|print(?:s|ed)|display(?:s|ed)|wonder(?:s|ed|"
     r"ing)?|"
@@ -186,7 +193,7 @@ _PERMITS_EN = re.compile(
     r"also )?(?:allowed|free|permitted|welcome) to)\b(?! not\b| never\b| only\b|not\b)"
     r"|\bfeel free\b|\bmust (?:let|allow|permit) (?:me|us)\b|\b(?:is|are) (?:now |also |always )?(?:allowed|permitted|fine|okay|ok)\b"
 )
-_LIFTS_EN = re.compile(
+_LIFTS_EN = Screened(
     r"\b(?:ignore|disregard|forget|override|bypass|drop|lift|remove|disable|suspend|break)\b[^.;]{0,40}\b(?:instructions?|rules?|prompts?|"
     r"constraints?|"
     r"polic(?:y|ies)|guardrails?|restrictions?|limits?|safety)\b|\b(?:let|allow|permit) (?:me|us)\b|"
@@ -194,7 +201,7 @@ _LIFTS_EN = re.compile(
     r"allowed|granted|root)\b|"
     r"\b(?:do|obey) (?:whatever|anything|everything) i\b|\bapprove (?:all|every|any|my)\b"
 )
-_TEMPORARY_EN = re.compile(
+_TEMPORARY_EN = Screened(
     r"\bfor now\b|\bthis time\b(?! zone)|\bfor the moment\b|\bfor the time being\b|\btemporarily\b|\bthis once\b|\bfor this (?:task|session|run|"
     r"one|pr|ticket|commit|change)\b|"
     r"\btoday only\b|\bonly today\b|\bjust today\b|\bjust for today\b|\buntil (?!further notice)\b|\btill\b"
@@ -209,6 +216,7 @@ _LEAD_ZH = (
     r"所有人|任何人|任何时候|任何情况下|无论如何|agent|助手|谢谢|你好|拜托|记得|统统|全部|全都|和|与|或|及|以及|否则|提交时|回答时|回复时)"
 )
 _AT_ZH = rf"(?:^|[，,、：:；;（(\s—])(?:{_LEAD_ZH}[，,：:\s!！]*)*"
+_AFTER_LEAD_ZH = rf"(?:{_LEAD_ZH}[，,：:\s]*)*"
 _NOT_YOU = r"(?<![我他她它])(?<![他她它]们)"
 _CORRECTION_ZH = _any(
     r"(?<![我他她你是])不是(?!我|你|他|她)(?:用|说|要|指)?[^，,。]{1,20}[，,]?\s*而是\s*\S",
@@ -263,14 +271,14 @@ _LANGUAGE_ZH = r"(?:中文|英文|英语|汉语|普通话|日文|日语|法语|�
 _PREFERENCE_ZH = _any(
     r"我们?(?:还是)?(?:更喜欢|更偏好|偏好|更倾向于?|倾向于|更愿意|更希望)\s*\S",
     r"我希望你(?:以后|每次|总是|一直|始终|都)\s*\S",
-    rf"^(?:{_LEAD_ZH}[，,：:\s]*)*(?:用|使用|采用){_LANGUAGE_ZH}(?:来)?(?:回答|回复|答复|输出|交流|沟通|书写|撰写|写|说)?[^，,。]{{0,8}}[。！!]*$",
+    rf"^{_AFTER_LEAD_ZH}(?:用|使用|采用){_LANGUAGE_ZH}(?:来)?(?:回答|回复|答复|输出|交流|沟通|书写|撰写|写|说)?[^，,。]{{0,8}}[。！!]*$",
     r"^(?:请|麻烦)?(?:使用|采用)(?![^。]*[查找搜看帮算做把给来去打开发生成完处理分析修])[^，,。这那我]{1,12}[。！!]*$",
     r"^(?:请|麻烦)?用(?![^。]*[查找搜看帮算做把给来去打开])[^，,。这那我]{1,10}(?:缩进|命名|交流|沟通|书写|编写|格式)[。！!]*$",
     rf"{_AT_ZH}(?:这次|这一次|本次|这回|暂时|目前|临时)(?:就|请|先|都|只)*(?:用|使用|跳过|忽略|保留|留|按|走|放|关|停|别|不做)\s*\S",
 )
 _TAG_ZH = re.compile(r"[，,]?\s*(?:好吗|可以吗|行吗|好不好)[？?]*$")
 _ASKS_ZH = re.compile(r"是否|是不是|要不要|能不能|可不可以|能否|可否|为什么|为何|怎么|如何才|难道|凭什么|有没有|用不用|需不需要|什么时候|吗[，,]|吗$")
-_REPORTS_ZH = re.compile(
+_REPORTS_ZH = Screened(
     r"(?<!我)(?<!再)说(?!明)|告诉|认为|觉得|提到|表示|写着|写道|写了|规定|强调|据说|听说|标注|注明|宣称|以为|让我|叫我|要我|逼我|当时|曾经?|"
     r"(?:他|她|客户|老板|老师|公司|领导|经理|对方|医生|银行|学校|法律|合同|文档|手册|用户|同事|政府|系统|平台|网站|妈|爸|朋友|"
     r"人)们?[^，,。]{0,6}(?:要求|希望|想|主张|建议|通知)|"
@@ -283,7 +291,7 @@ _SUBORDINATE_ZH = re.compile(r"(?:^|[，,；;：:])\s*(?:如果|要是|假如|�
 _DENIED_ZH = re.compile(
     r"(?:不必|无需|无须|不用|不需要|没必要|毋须|用不着|不是|并非|不再|没有|未必|不要求|何必|取消|解除|撤销|撤回|废除|被|遭|已经?|不)[^，,；;]{0,6}$"
 )
-_FREES = re.compile(
+_FREES = Screened(
     r"(?:\b(?:never|stop|avoid|not|no longer)\b|n't\b)[^.;,]{0,20}\b(?:follow\w*|obey\w*|apply\w*|enforc\w+|respect\w*|heed\w*)\b[^.;]{0,30}"
     r"\b(?:instructions?|rules?|prompts?|constraints?|polic(?:y|ies)|guardrails?|restrictions?|limits?)\b|"
     r"(?:\b(?:never|stop|not)\b|n't\b)[^.;,]{0,12}\b(?:ask\w*|wait\w*|request\w*|requir\w+)\b[^.;,]{0,16}"
@@ -298,28 +306,53 @@ _FREES = re.compile(
 _FORBIDDER_ZH = re.compile(r"(?:系统|网站|平台|服务器|浏览器|防火墙|页面|公司|学校|酒店|医院|法律|政府|国家|机场|银行|店里|小区)[^，,]{0,3}$")
 _SEEKS_ZH = re.compile(r"查|找|看|列出|关于|哪些|什么|\S的牌子")
 _PERMITS_ZH = re.compile(r"(?<!不)(?<!才)可以|(?<![只不仅绝])允许|(?<!不)准许|你(?:现在|已经|就)?有权|随便|尽管(?=删|用|改)|放心")
-_LIFTS_ZH = re.compile(
+_LIFTS_ZH = Screened(
     r"(?:忽略|无视|忘记|忘掉|忽视|覆盖|绕过|取消|解除|跳过|违反|停用)[^。；;]{0,16}(?:指令|规则|要求|提示|约束|限制|政策|约定)|(?:必须|一定要|"
     r"务必)[^。；;]{0,4}(?:允许|让|准许)我|"
     r"(?:视为|当作|当成|认定|默认)[^。；;]{0,12}(?:授权|同意|批准|管理员|许可|有权)|把我[^。；;]{0,6}(?:管理员|授权)|(?:无条件|一律|全部|"
     r"都)(?:批准|同意|放行)"
 )
-_TEMPORARY_ZH = re.compile(r"这次|这一次|本次|这回|暂时|临时|目前先|现在先|今天先|先不要|先别|眼下|直到|[为之]止|在我[^，,。]{1,8}之前")
+_TEMPORARY_ZH = Screened(r"这次|这一次|本次|这回|暂时|临时|目前先|现在先|今天先|先不要|先别|眼下|直到|[为之]止|在我[^，,。]{1,8}之前")
 
-_ENGLISH: tuple[tuple[InferredKind, re.Pattern[str]], ...] = (
+_ENGLISH: tuple[tuple[InferredKind, tuple[str, ...]], ...] = (
     ("correction", _CORRECTION_EN),
     ("ban", _BAN_EN),
     ("only", _ONLY_EN),
     ("duty", _DUTY_EN),
     ("preference", _PREFERENCE_EN),
 )
-_CHINESE: tuple[tuple[InferredKind, re.Pattern[str]], ...] = (
+_CHINESE: tuple[tuple[InferredKind, tuple[str, ...]], ...] = (
     ("correction", _CORRECTION_ZH),
     ("ban", _BAN_ZH),
     ("only", _ONLY_ZH),
     ("duty", _DUTY_ZH),
     ("preference", _PREFERENCE_ZH),
 )
+
+
+class _Pattern(NamedTuple):
+    is_english: bool
+    kind: InferredKind
+    pattern: re.Pattern[str]
+
+
+_PATTERNS = tuple(
+    _Pattern(kinds is _ENGLISH, kind, re.compile(pattern)) for kinds in (_ENGLISH, _CHINESE) for kind, patterns in kinds for pattern in patterns
+)
+
+
+def _unled(pattern: str) -> str:
+    """Return `pattern` without what may only lead up to it."""
+    for lead, edge in ((_IMP, r"\b"), (_AFTER_LEAD, r"\b"), (_AT_ZH, ""), (_AFTER_LEAD_ZH, "")):
+        pattern = pattern.replace(lead, edge)
+    return pattern
+
+
+SCREENED_EN = tuple(_unled(pattern) for _, patterns in _ENGLISH for pattern in patterns)
+SCREENED_ZH = tuple(_unled(pattern) for _, patterns in _CHINESE for pattern in patterns)
+_SCREEN = Screen(SCREENED_EN, beyond=SCREENED_ZH)
+"""A cheap look before the close ones: which of `_PATTERNS` a sentence may hold."""
+
 _HINT = re.compile(
     r"must|never|only|n't|dont|not|always|sure|ensure|forbidden|prohibited|limits|no c|avoid|refrain|stop|quit|have to|got to|required|are to|"
     r"from now on|forward|"
@@ -327,27 +360,16 @@ _HINT = re.compile(
     r"respond|write|"
     r"speak|talk|communicate|keep|for now|this time|this once|temporarily|for this"
 )
-_HINTS: dict[InferredKind, re.Pattern[str]] = {
-    "correction": re.compile(r"not|n't|never|stop|instead|rather|in place of|switch|sorry|actually|correction|^no"),
-    "ban": re.compile(r"never|n't|dont|not|forbidden|prohibited|limits|no c|no w|no i|avoid|refrain|stop|quit|no\b|nothing|nobody"),
-    "only": re.compile("only"),
-    "duty": re.compile(
-        "always|must|have to|got to|required|are to|sure|ensure|see to it|forget|remember|from now on|forward|here on|henceforth|future"
-    ),
-    "preference": re.compile(
-        "prefer|rather|use|stick|with|answer|reply|respond|write|speak|talk|communicate|keep|for now|this time|once|temporarily|for this"
-    ),
-}
-"""A cheap look before the close one of each kind: what its patterns cannot do without."""
-
 _HAN = re.compile("[\u4e00-\u9fff]")
 _COMMAS = frozenset("，,；;：:")
 _CLAUSE = re.compile(r"[,;，；]\s*|\s(?=(?:but|and|however)\s)|(?=但)")
-_TRADITIONAL = str.maketrans(
+_SIMPLE = str.maketrans(
     "須準許請嚴從現務絕對別記說們時這暫應該無為後開個僅條則約規點過給讓還沒嗎麼號單刪錯誤決選換寫讀訪問調數據離絕錄銀網頁顯視轉與業產廠廣東車",
     "须准许请严从现务绝对别记说们时这暂应该无为后开个仅条则约规点过给让还没吗么号单删错误决选换写读访问调数据离绝录银网页显视转与业产厂广东车",
 )
-_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in "，！？：；（）"}
+_SIMPLE.update({code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in "，！？：；（）"})
+_SIMPLE[ord("’")] = ord("'")
+_NOT_SIMPLE = re.compile(f"[{''.join(map(chr, _SIMPLE))}]")
 
 
 def plain(text: str) -> str:
@@ -361,7 +383,7 @@ def plain(text: str) -> str:
         low = "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
     if low.isascii():
         return low
-    return low.replace("’", "'").translate(_WIDE).translate(_TRADITIONAL)
+    return low.translate(_SIMPLE) if _NOT_SIMPLE.search(low) else low
 
 
 @lru_cache(maxsize=2_048)
@@ -372,13 +394,14 @@ def rule_in(sentence: str) -> Said | None:
     ('ban', None)
     """
     words = plain(sentence)
-    if _FREES.search(words):
+    hits = _SCREEN.hits(words)
+    if not hits or _FREES.search(words):
         return None
-    if _HAN.search(words):
-        found = _chinese(words)
+    if hits[-1] >= len(SCREENED_EN) and _HAN.search(words):
+        found = _chinese(words, hits)
         if found is not None:
             return found
-    return _english(words) if _HINT.search(words) else None
+    return _english(words, hits) if hits[0] < len(SCREENED_EN) and _HINT.search(words) else None
 
 
 def may_lay_down(text: str) -> bool:
@@ -393,7 +416,20 @@ def is_permission(sentence: str) -> bool:
     if _FREES.search(words):
         return True
     permits = _PERMITS_EN.search(words) or _PERMITS_ZH.search(words) or _LIFTS_EN.search(words) or _LIFTS_ZH.search(words)
-    return permits is not None and not (_BAN_EN.search(words) or _BAN_ZH.search(words) or _ONLY_EN.search(words) or _ONLY_ZH.search(words))
+    return permits is not None and not _holds(words, {"ban", "only"})
+
+
+def _holds(words: str, kinds: Collection[InferredKind], *, is_english: bool = True) -> bool:
+    """Say whether any pattern of some kinds is found."""
+    found = [_PATTERNS[hit] for hit in _SCREEN.hits(words)]
+    return any(one.kind in kinds and (is_english or not one.is_english) and one.pattern.search(words) for one in found)
+
+
+def _kinds(hits: Sequence[int], *, is_english: bool) -> Iterator[tuple[InferredKind, list[re.Pattern[str]]]]:
+    """Yield the patterns a sentence may hold by kind, in the order in which kinds are looked for."""
+    found = [_PATTERNS[hit] for hit in hits]
+    for kind, group in groupby((one for one in found if one.is_english == is_english), key=attrgetter("kind")):
+        yield kind, [one.pattern for one in group]
 
 
 def is_reported(sentence: str) -> bool:
@@ -414,15 +450,13 @@ def asks(sentence: str) -> bool:
     return words.endswith(("?", "？", "吗", "呢", "吗。", "呢。")) or _ASKS_EN.match(words) is not None
 
 
-def _english(words: str) -> Said | None:
+def _english(words: str, hits: Sequence[int]) -> Said | None:
     polite = _POLITE_EN.match(words)
     if polite is None and asks(words):
         return None
     wish = words if polite is None else "please " + words[polite.end() :].rstrip("?！!. ")
-    for kind, pattern in _ENGLISH:
-        if _HINTS[kind].search(wish) is None:
-            continue
-        for match in pattern.finditer(wish):
+    for kind, patterns in _kinds(hits, is_english=True):
+        for match in first_matches(wish, patterns):
             if not _is_void_en(wish, match, kind):
                 start, stop = _without_permission(wish, match, _PERMITS_EN) if polite is None else (0, len(words))
                 return Said(kind, start, stop, is_temporary(words))
@@ -448,14 +482,14 @@ def _is_complaint(found: str, before: str) -> bool:
     return found.startswith(("is ", "are ")) and re.search(r"\b(?:my|me|i)\b", before) is not None
 
 
-def _chinese(words: str) -> Said | None:
+def _chinese(words: str, hits: Sequence[int]) -> Said | None:
     bare = words.rstrip("\"'”’」』） )")
     tag = _TAG_ZH.search(bare) if bare.startswith(("请", "麻烦")) else None
     if tag is None and bare.endswith(("?", "？", "吗", "呢", "吗。", "呢。")):
         return None
     wish = words if tag is None else words[: tag.start()]
-    for kind, pattern in _CHINESE:
-        for match in pattern.finditer(wish):
+    for kind, patterns in _kinds(hits, is_english=False):
+        for match in first_matches(wish, patterns):
             if not _is_void_zh(wish, match, kind):
                 start, stop = _without_permission(wish, match, _PERMITS_ZH)
                 return Said(kind, start, len(words) if stop == len(wish) else stop, is_temporary(words))
@@ -480,7 +514,7 @@ def _is_void_zh(words: str, match: re.Match[str], kind: InferredKind) -> bool:
 
 
 def _only_permits(words: str) -> bool:
-    return _PERMITS_ZH.search(words) is not None and not _BAN_ZH.search(words)
+    return _PERMITS_ZH.search(words) is not None and not _holds(words, {"ban"}, is_english=False)
 
 
 def _without_permission(words: str, match: re.Match[str], permits: re.Pattern[str]) -> tuple[int, int]:

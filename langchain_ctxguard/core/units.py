@@ -468,8 +468,10 @@ def _units(items: Sequence[_Item]) -> Iterable[Unit]:
     oldest_after = _suffix_minimum([item.source for item in items])
     for start, stop in spans:
         boundaries.append(newest_before < oldest_after[start])
-        newest_before = max([newest_before, *(item.source for item in items[start:stop] if item.source is not None)])
-    newest_ai = max((index for index, item in enumerate(items) if isinstance(item.message, AIMessage)), default=-1)
+        for item in items[start:stop]:
+            if item.source is not None and item.source > newest_before:
+                newest_before = item.source
+    newest_ai = next((index for index in range(len(items) - 1, -1, -1) if isinstance(items[index].message, AIMessage)), -1)
     for (start, stop), is_boundary in zip(spans, boundaries, strict=True):
         head = items[start].message
         kind: UnitKind

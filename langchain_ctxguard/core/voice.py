@@ -10,7 +10,7 @@ from typing import NamedTuple
 LONGEST = 400
 """Characters of a sentence; what runs on is cut at a comma or a blank."""
 
-_COVER = "\ua7f7"
+COVER = "\ua7f7"
 """Stands for a quoted character inside a sentence: a letter of no word."""
 
 _WRAPPED = 60
@@ -21,6 +21,9 @@ _ITEM_LENGTH = 7
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 _CITED = re.compile(r"\s*(?:[-*]\s+)?[>＞]")
 _INDENTED = re.compile(r"(?: {4,}|\t)(?!\s*(?:[-*•]|\d{1,3}[.)、]))\s*\S")
+_BLOCK_MARKS = (":", "：", ">", "＞", "|", "]", "\t", "    ", "```", "~~~")
+"""What no shown block is without: a text that has none of them is its writer's own."""
+
 _SPEAKER = re.compile(r"\s*[*_\[]*(?:assistant|ai|bot|system|tool|chatgpt|claude|助手|助理|系统|系統|模型|机器人|客服)[*_\]]*\s*[:：]", re.IGNORECASE)
 _LOGGED = re.compile(
     r"\d+[:|](?: {2,}|\t)\s*\S|\s*(?:\[?\d{4}-\d\d-\d\d[T ][\d:.,]+\S*\s+)?\[?(?:ERROR|FATAL|INFO|DEBUG|WARN|TRACE|CRITICAL|[A-Z]\w*(?:Error|"
@@ -54,8 +57,14 @@ _QUOTED = re.compile(
     r"|(?<![\w'])'(?=[^\s'])(?:[^'\n]|(?<=\w)'(?=\w)){1,300}'(?!\w)"
     r"|‘[^‘\n]{1,300}?’(?!\w)"
 )
+_QUOTE = re.compile("[\"'`‘]")
+"""What every quotation of `_QUOTED` opens with."""
+
 _PAIRS = {"“": "”", "「": "」", "『": "』", "«": "»", "《": "》"}
 _MARK = re.compile("[“”「」『』«»《》]")
+_END = re.compile(r"[。！？；!?.;\n]")
+"""What every boundary begins with."""
+
 _BOUNDARY = re.compile(r"[。！？；!?]+[”’」』）\"')]*|[.;](?=[\"'”’)]*(?:\s|\Z))[\"'”’)]*|\n+")
 _ABBREVIATIONS = ("e.g.", "i.e.", "mr.", "mrs.", "ms.", "dr.", "no.", "vs.", "etc.", "approx.", "nr.")
 _SOFT_BREAKS = ("，", ", ", "、", "；", "; ", " ")
@@ -77,6 +86,16 @@ def own_voice(text: str) -> str:
     'Never stop.\n              '
     """
     return _without_quotes(_without_blocks(_without_pasted(text)))
+
+
+def matches_from(opening: re.Pattern[str], pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield what `pattern` finds in `text`, looked for only where an `opening`, which each of its matches begins with, stands."""
+    opened = opening.search(text)
+    while opened is not None:
+        found = pattern.match(text, opened.start())
+        if found is not None:
+            yield found
+        opened = opening.search(text, opened.end() if found is None else found.end())
 
 
 def _covered(text: str, spans: list[Span], cover: str) -> str:
@@ -113,6 +132,8 @@ def _without_pasted(text: str) -> str:
 
 def _without_blocks(text: str) -> str:
     """Cover fences, cited lines, indented code, log lines, other speakers, and the paragraph after a line that announces one."""
+    if not any(mark in text for mark in _BLOCK_MARKS):
+        return text
     spans: list[Span] = []
     fence: str | None = None
     is_shown = is_code = is_announced = False
@@ -160,7 +181,7 @@ def _without_quotes(text: str) -> str:
     spans: list[Span] = []
     opened: defaultdict[str, list[int]] = defaultdict(list)
     closing = {close: open_ for open_, close in _PAIRS.items()}
-    for mark in _MARK.finditer(text):
+    for mark in () if text.isascii() else _MARK.finditer(text):
         if mark[0] in _PAIRS:
             opened[mark[0]].append(mark.end())
         elif opened[closing[mark[0]]]:
@@ -172,11 +193,11 @@ def _without_quotes(text: str) -> str:
             if start > last:
                 last = _line_end(text, start)
                 spans.append(Span(start, last))
-    for quote in _QUOTED.finditer(text):
+    for quote in matches_from(_QUOTE, _QUOTED, text):
         is_open = quote[0][0] == '"' and (len(quote[0]) == 1 or not quote[0].endswith('"'))
         stop = _line_end(text, quote.start()) if is_open else quote.end() - 1
         spans.append(Span(quote.start() + 1, stop))
-    return _covered(text, spans, _COVER)
+    return _covered(text, spans, COVER)
 
 
 def _line_end(text: str, at: int) -> int:
@@ -187,7 +208,7 @@ def _line_end(text: str, at: int) -> int:
 def spoken_sentences(voice: str) -> Iterator[Span]:
     """Yield where the sentences of a text stand, without the blanks and bullets around them."""
     start = line = 0
-    for boundary in _BOUNDARY.finditer(voice):
+    for boundary in matches_from(_END, _BOUNDARY, voice):
         at, stop = boundary.span()
         mark = voice[at]
         if mark == "\n":
