@@ -30,7 +30,8 @@ from langchain_ctxguard.core.sentences import (
 )
 from langchain_ctxguard.core.terms import covers, is_question, terms
 from langchain_ctxguard.core.text import clipped
-from langchain_ctxguard.domain.summary import Decision, Fact, Origin, Rejected, StructuredSummary, SummaryDraft
+from langchain_ctxguard.domain.origin import Origin
+from langchain_ctxguard.domain.summary import Decision, Fact, Rejected, StructuredSummary, SummaryDraft
 from langchain_ctxguard.ports import SummaryRequest, TokenCounter
 
 INTENT_LENGTH = 600

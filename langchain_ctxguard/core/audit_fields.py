@@ -19,7 +19,7 @@ from langchain_ctxguard.core.sentences import sentences
 from langchain_ctxguard.core.terms import terms
 from langchain_ctxguard.domain.audit import AuditFinding, Level, Loss
 from langchain_ctxguard.domain.control import IDENTIFIERS, STATEMENTS, ChangeKind, ControlField, FieldChange, FieldKind
-from langchain_ctxguard.domain.summary import Origin
+from langchain_ctxguard.domain.origin import Origin
 
 Voice = Literal["people", "ai", "tool"]
 """Who said a value: a person or the application, an assistant, a tool."""

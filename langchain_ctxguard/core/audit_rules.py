@@ -14,8 +14,8 @@ from langchain_ctxguard.domain.audit import AuditFinding, Level, Loss
 from langchain_ctxguard.domain.constraint import Constraint, Severity
 from langchain_ctxguard.domain.control import ControlField, FieldKind
 from langchain_ctxguard.domain.inferred import InferredConstraint
+from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.retention import Retention, RetentionFinding
-from langchain_ctxguard.domain.summary import Origin
 
 MOST = 500
 """Rules said in a conversation that an audit looks for, the newest."""

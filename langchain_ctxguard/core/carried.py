@@ -14,7 +14,7 @@ from langchain_ctxguard.core.roles import NOTE, text_of
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.carried import CarriedField
 from langchain_ctxguard.domain.control import ControlField
-from langchain_ctxguard.domain.summary import Origin
+from langchain_ctxguard.domain.origin import Origin
 
 SENTENCE_SHOWN = 300
 """Characters of a sentence that are shown; a longer one is cut around the value."""

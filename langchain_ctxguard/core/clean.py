@@ -20,7 +20,8 @@ from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.said import rule_in
 from langchain_ctxguard.core.terms import is_question
 from langchain_ctxguard.core.text import clipped, readable
-from langchain_ctxguard.domain.summary import Decision, Fact, Origin, PendingItem, Rejected, StructuredSummary, SummaryDraft, Trust
+from langchain_ctxguard.domain.origin import Origin
+from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, Rejected, StructuredSummary, SummaryDraft, Trust
 
 ITEM_LIMIT = 600
 """Characters of one item of a summary; a longer one is a retelling, not an item."""

@@ -24,7 +24,7 @@ from langchain_ctxguard.core.normalize import normalized
 from langchain_ctxguard.core.roles import speaker_of, text_of
 from langchain_ctxguard.core.user_patterns import PatternSet, pattern_set
 from langchain_ctxguard.domain.control import IDENTIFIERS, STATEMENTS, ControlField, FieldKind, new_field
-from langchain_ctxguard.domain.summary import Origin
+from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.errors import ConfigurationError
 
 _LOG_LINE = re.compile(r"^\s*(?:\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9:.,]+Z?\]?|[0-9]{2}:[0-9]{2}(?::[0-9]{2})?) ?", re.MULTILINE)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from langchain_ctxguard.core.field_sentences import stress_at
 from langchain_ctxguard.domain.control import FieldKind
-from langchain_ctxguard.domain.summary import Origin
+from langchain_ctxguard.domain.origin import Origin
 
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _DOTTED = re.compile(r"[A-Za-z0-9_]+(?:[-./:][A-Za-z0-9_]+)*")

@@ -12,7 +12,8 @@ from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.roles import Call, calls_of
 from langchain_ctxguard.core.terms import covers, fold, terms
 from langchain_ctxguard.core.text import clipped, readable
-from langchain_ctxguard.domain.summary import ItemState, Origin, PendingItem
+from langchain_ctxguard.domain.origin import Origin
+from langchain_ctxguard.domain.summary import ItemState, PendingItem
 from langchain_ctxguard.domain.value import digest_of
 
 STEP_LIMIT = 600

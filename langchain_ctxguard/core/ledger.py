@@ -30,7 +30,7 @@ from langchain_ctxguard.core.normalize import group_of, is_same_field_value, key
 from langchain_ctxguard.core.roles import speaker_of, text_of
 from langchain_ctxguard.core.user_patterns import PatternSet
 from langchain_ctxguard.domain.control import CRITICAL_CAP, IDENTIFIERS, KEY, STATEMENTS, ControlField, FieldEvent, FieldKind, new_field
-from langchain_ctxguard.domain.summary import Origin
+from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.value import digest_of
 
 _ENDED = re.compile(

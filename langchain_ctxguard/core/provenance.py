@@ -20,7 +20,8 @@ from langchain_ctxguard.core.results import own_words, reports_failure, results_
 from langchain_ctxguard.core.roles import calls_of, is_failure, is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.said import rule_in
 from langchain_ctxguard.core.terms import is_question, terms
-from langchain_ctxguard.domain.summary import Fact, Origin, Trust
+from langchain_ctxguard.domain.origin import Origin
+from langchain_ctxguard.domain.summary import Fact, Trust
 
 MIN_QUOTE = 6
 """Fewer letters stand in any text by chance; a Chinese character counts for two."""

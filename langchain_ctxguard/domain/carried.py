@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from langchain_ctxguard.domain.control import FieldKind
-from langchain_ctxguard.domain.summary import Origin
+from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.value import Value
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, Self
 
-from langchain_ctxguard.domain.summary import Origin
+from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.value import Value
 
 WEAK_CONFIDENCE = 0.7

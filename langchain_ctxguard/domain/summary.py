@@ -9,12 +9,10 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from langchain_ctxguard.domain.evidence import Action, Artifact
+from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.value import Value
 
 SUMMARY_SCHEMA_VERSION = 2
-
-Origin = Literal["user", "ai", "tool", "system", "registry"]
-"""Who said it first, as far as the messages show."""
 
 _CLAIMED_BY_AI = "[claimed by ai] "
 """How schema 1 marked an item nobody had said in so many words."""
