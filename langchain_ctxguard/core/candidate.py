@@ -104,8 +104,16 @@ class Bench:
     accepts: bool = False
     """A person accepted what the draft does to the control fields: nothing is carried."""
 
+    began: float | None = None
+    """When the attempt began, by the clock of the plan."""
+
     is_bare: bool = False
     """Carry values without the sentences they stood in."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the attempt has taken so far; 0 where nobody measures."""
+        return 0.0 if self.plan.clock is None or self.began is None else round(self.plan.clock() - self.began, 6)
 
     def cleaned(self, draft: SummaryDraft, sources: Sources) -> Cleaned:
         """Return the summary a draft amounts to, merged with the one in force. An empty draft carries that on."""

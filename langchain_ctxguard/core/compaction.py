@@ -34,7 +34,7 @@ from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, text_of
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.control import ControlField, FieldChange, FieldDiff
-from langchain_ctxguard.domain.summary import SummaryDraft
+from langchain_ctxguard.domain.summary import SummaryDraft, Trust
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome, ZoneTokens
 from langchain_ctxguard.errors import ContextBudgetError, RetentionError
 
@@ -59,6 +59,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     """
     if situation.missing_before and plan.settings.on_violation == "stop":
         raise _rules_missing(situation.missing_before, "the view given back")
+    began = None if plan.clock is None else plan.clock()
     before = situation.view()
     tokens_before = count(before.all) + plan.tool_tokens
     record = CompactionRecord(
@@ -93,7 +94,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
             "summarizer_remarks": tuple(asked.spent.remarks),
         }
     )
-    return (yield from _judged(found, asked, before, record))
+    return (yield from _judged(replace(found, began=began), asked, before, record))
 
 
 def fields_of(head: ContextHead) -> tuple[ControlField, ...]:
@@ -153,7 +154,7 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
         yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, refused or ""))
     # Nothing was carried: the previous context holds what it held.
     counts = record.fields.model_copy(update={"repaired": 0, "carried": 0, "carried_tokens": 0})
-    record = record.model_copy(update={"outcome": Outcome.REJECTED, "reason": refused, "fields": counts})
+    record = record.model_copy(update={"outcome": Outcome.REJECTED, "reason": refused, "fields": counts, "seconds": bench.seconds})
     yield Append(record)
     cooled = bench.situation.head.model_copy(update={"cool_down": int(tokens_before * COOL_DOWN)})
     return Compacted(cooled, before, record, fields=_standing(bench), diff=diff)
@@ -336,6 +337,7 @@ def _accepted(
     if carried:
         reason = " ".join(carried) if outcome is Outcome.REPAIRED else " ".join([reason or _REASONS[outcome], *carried])
     shown = rendered(done.head.body, version=done.head.version) if done.head.body is not None else []
+    facts = done.head.body.summary.facts if done.head.body is not None else ()
     record = record.model_copy(
         update={
             "outcome": outcome,
@@ -352,10 +354,29 @@ def _accepted(
             "distorted_sentences": done.cleaned.distorted_sentences,
             "restored_items": done.cleaned.restored,
             "merged_summaries": done.cleaned.summaries,
+            "facts_claimed": sum(fact.status is Trust.CLAIMED for fact in facts),
+            "facts_confirmed": sum(fact.status is Trust.CONFIRMED for fact in facts),
+            "invariants": _held_to(bench),
+            "seconds": bench.seconds,
         }
     )
     yield Append(record)
     return Compacted(done.head, done.view, record, fields=_standing(bench), diff=done.diff)
+
+
+def _held_to(bench: Bench) -> tuple[str, ...]:
+    """Return what a view had to pass: rules are looked for in it; calls and request stand by how it is compiled; the rest is judged."""
+    plan = bench.plan
+    checks = (
+        ("rules", bool(bench.situation.rules)),
+        ("calls", True),
+        ("request", bench.material.request is not None or bool(bench.material.evicted)),
+        ("fields", plan.fields is not None),
+        ("texts", bool(plan.must_keep)),
+        ("budget", plan.limit is not None),
+        ("gain", True),
+    )
+    return tuple(name for name, is_checked in checks if is_checked)
 
 
 def _is_carrying(bench: Bench) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -123,6 +123,9 @@ class Plan:
     """The application's redactor: what leaves the view is seen by it first."""
     todos: Steps | None = None
     """The todo list a state key holds, newer than any in the messages; `None` where there is none."""
+
+    clock: Callable[[], float] | None = None
+    """Seconds that pass, for the record; `None`: nobody measures."""
 
     tool_tokens: int = 0
     nonce: str = ""

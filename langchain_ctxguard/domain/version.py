@@ -153,6 +153,16 @@ class CompactionRecord(Value):
     merged_summaries: int = 0
     """Summaries of other tools in the evicted part; each was taken over."""
 
+    facts_claimed: int = 0
+    facts_confirmed: int = 0
+    """Facts of the summary by their standing."""
+
+    invariants: tuple[str, ...] = ()
+    """What the new view was held to, in order: `rules`, `calls`, `request`, `fields`, `texts`, `budget`, `gain`."""
+
+    seconds: float = 0.0
+    """How long the attempt took in an agent or graph, the summarizer's calls included; 0 where nobody measured."""
+
     elided_results: int = 0
     faults: tuple[Fault, ...] = ()
 

@@ -26,7 +26,7 @@ from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.unset import UNSET, Unset
-from langchain_ctxguard.errors import ContextBudgetError, StoreError
+from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, StoreError
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.history import History
 from langchain_ctxguard.graph.nodes import PreModelHook
@@ -152,6 +152,20 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             ConfigurationError: the guard has no store, or the config no thread.
         """
         return History.of(self.turns, config, graph)
+
+    def purge_thread(self, thread: str) -> int:
+        """Erase what the store holds of a thread's context, sub-agents included, and return how many texts that were.
+
+        The records and their chain stay; the messages are the checkpointer's (`checkpointer.delete_thread`).
+
+        Raises:
+            ConfigurationError: the guard has no store.
+        """
+        versions = self.turns.versions
+        if versions is None:
+            msg = "This guard keeps nothing that could be erased: it was made without a store."
+            raise ConfigurationError(msg)
+        return versions.purge_thread(thread)
 
     def close(self) -> None:
         """Close the store, if this guard opened it."""

@@ -5,6 +5,7 @@ For agents and plain graphs alike: `guard` and `nodes` only translate.
 
 from __future__ import annotations
 
+import time
 import uuid
 import warnings
 from collections.abc import Collection, Generator, Sequence
@@ -625,6 +626,7 @@ class Turns:
             min_kept=self._min_kept(attempt),
             inferred=self._inferred,
             fields=self._fields,
+            clock=time.perf_counter,
             redact=self._redact,
             todos=attempt.call.todos,
             tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import ValidationError
 
 from langchain_ctxguard.core.restore import fields_fingerprint, head_digest, renumbered
+from langchain_ctxguard.domain.anchor import Anchor
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.context_version import Attempt, ContextPlace, ContextVersion
 from langchain_ctxguard.domain.encoded import encode_json
@@ -220,6 +222,13 @@ class VersionLog:
         self._log.append(self._stream(AUDIT, place), [encode_json(note)])
         return erased
 
+    def purge_thread(self, thread: str) -> int:
+        """Erase the content of every version of a thread, sub-agents included, and return how many texts that were."""
+        heads = self._log.anchor().heads if isinstance(self._log, _Anchored) else ()
+        keys = [head.stream.key for head in heads if head.stream.kind == VERSIONS and head.stream.tenant == self._tenant]
+        places = [ContextPlace(thread=name, namespace=namespace) for name, namespace in map(json.loads, keys) if name == thread]
+        return sum(map(self.purge, places))
+
     def _appended(self, place: ContextPlace, head: ContextHead, about: dict[str, Any]) -> ContextHead:
         stream = self._stream(VERSIONS, place)
         for _ in range(_TRIES):
@@ -255,6 +264,14 @@ class VersionLog:
 _REMEMBERED = 4_096
 
 
+@runtime_checkable
+class _Anchored(Protocol):
+    """A log that can say which streams it has."""
+
+    def anchor(self) -> Anchor:
+        """Return where every stream ends."""
+
+
 def _decoded(entry: Entry) -> ContextVersion:
     try:
         return ContextVersion.model_validate_json(entry.body)
@@ -267,8 +284,6 @@ def _decoded(entry: Entry) -> ContextVersion:
 
 
 def _parsed(content: bytes) -> Any:
-    import json
-
     try:
         return json.loads(content)
     except ValueError:

@@ -238,6 +238,34 @@ def test_a_purge_erases_content_and_leaves_the_chain(store: GuardStore) -> None:
     talk(graph, 50)
 
 
+def test_a_thread_is_purged_with_its_sub_agents(store: GuardStore) -> None:
+    """And no other thread; without a store there is nothing to purge."""
+    graph, guard, _ = guarded(store)
+    other = {"configurable": {"thread_id": "t-2"}}
+    talk(graph, *range(6))
+    talk(graph, *range(6), config=other)
+    count = len(guard.history(THREAD).versions)
+
+    assert count == guard.purge_thread("t-1")
+    assert guard.history(other).head(1).version == 1
+    with pytest.raises(BlobMissingError):
+        guard.history(THREAD).head(1)
+    assert [] == store.verify()
+    with pytest.raises(ConfigurationError, match="without a store"):
+        ContextGuard().purge_thread("t-1")
+
+
+def test_an_attempt_says_what_it_was_held_to_and_how_long_it_took(store: GuardStore) -> None:
+    """Facts by standing, checks by name, seconds."""
+    graph, guard, _ = guarded(store, constraints=["Never delete an order."])
+    talk(graph, *range(6))
+    record = guard.history(THREAD).attempts[-1].record
+
+    assert {"rules", "calls", "request", "fields", "gain"} <= set(record.invariants)
+    assert (1, 0) == (record.facts_claimed, record.facts_confirmed)
+    assert 0 < record.seconds < 60
+
+
 def test_threads_and_namespaces_do_not_mix(store: GuardStore) -> None:
     """Each thread counts for itself, many at once."""
     graph, guard, _ = guarded(store)
