@@ -58,10 +58,21 @@ def _talk(state: Path, url: str, writing: int) -> None:
             os.write(writing, len(done["messages"]).to_bytes(8, "big"))
 
 
+def _warm_up() -> None:
+    """Load everything a turn and a compaction need, so that a child is killed while it works and not while it loads."""
+    with tempfile.TemporaryDirectory() as folder, GuardStore.open(f"sqlite:///{folder}/warm.db") as store:
+        graph, connection = _agent(Path(folder) / "warm-state.db", store)
+        for _ in range(6):
+            graph.invoke({"messages": [HumanMessage(f"Go on {_WORDS}")]}, THREAD)
+        assert VersionLog(store).all(PLACE), "the warm-up made no version"
+        connection.close()
+
+
 def kills(folder: Path, url: str, times: int) -> dict[str, Any]:
     """Kill the talker again and again; count what was acknowledged and lost, numbers used twice, and chains that break."""
     moments = random.Random(11)  # noqa: S311 - repeatable, not secret
     state = folder / "state.db"
+    _warm_up()
     lost = doubled = faults = stuck = 0
     begun = time.perf_counter()
     messages = 0
