@@ -20,6 +20,7 @@ FINISHED = [
     "constraint_loss",
     "constraint_distortion",
     "control_fields",
+    "persistence",
 ]
 REASON = re.compile(r"^(?:- )?(C\d{3}) — \S.*$")
 
