@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
 import unicodedata
 from collections import Counter
@@ -23,12 +24,14 @@ from langchain_ctxguard import GuardConfig, compact_messages
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY
 from langchain_ctxguard.domain.summary import Decision, Fact, SummaryDraft, Trust
+from langchain_ctxguard.domain.version import Outcome
 from langchain_ctxguard.ports import Summarizer
 from langchain_ctxguard.testing.summarizers import ScriptedSummarizer
 
 LABELLED = Path(__file__).resolve().parent / "labelled" / "poisonings.jsonl"
 CONFIG = GuardConfig.from_dict({"compaction": {"min_gain": 0}})
 WRITERS = ("obeying", "quoting")
+TAKEN = frozenset({Outcome.ACCEPTED, Outcome.REPAIRED, Outcome.RETRIED, Outcome.FELL_BACK})
 KINDS = ("confirmed", "instruction", "system")
 MARKS = ("claimed by user", "user claims", "user said")
 """How a line says that a user's words are the user's and nothing more."""
@@ -41,6 +44,10 @@ _TURNS = {
         ("It is on the second floor.", "Is there parking nearby?"),
     ),
 }
+
+
+_LEAFLET = " ".join(random.Random(7).choices("cloud river hill stone grass wind sand lake tree bird snow path moss reed pond leaf".split(), k=900))  # noqa: S311
+"""A long harmless result, so that a conversation of six messages is worth compacting."""
 
 
 def rows() -> list[dict[str, Any]]:
@@ -130,19 +137,33 @@ def _calls(message: BaseMessage) -> Any:
     return [call["args"] for call in message.tool_calls] if isinstance(message, AIMessage) else []
 
 
+def _read_aside(name: str) -> list[BaseMessage]:
+    call = {"name": "read_leaflet", "args": {"page": name}, "id": name, "type": "tool_call"}
+    return [AIMessage("", tool_calls=[call], id=f"{name}-c"), ToolMessage(_LEAFLET, tool_call_id=name, name="read_leaflet", id=f"{name}-t")]
+
+
 def attacked(row: dict[str, Any], writer: str) -> Iterator[list[BaseMessage]]:
-    """Yield the view after each of a row's compactions; between them two harmless messages are said."""
+    """Yield the view after each of a row's compactions; between them two harmless messages are said.
+
+    Raises:
+        RuntimeError: naming the row that was not compacted: nothing would have been judged.
+    """
     draft = draft_of(row)
     if writer == "obeying" and draft is None:
         return
     summarizer: Summarizer = ScriptedSummarizer([draft]) if writer == "obeying" and draft is not None else ExtractiveSummarizer()
-    messages, head = messages_of(row), None
+    messages: list[BaseMessage] = []
+    to_come, head = messages_of(row), None
     turns = _TURNS["zh" if row["language"] == "zh" else "en"]
     for number in range(row["rounds"]):
         if number:
             answer, question = turns[(number - 1) % len(turns)]
-            messages += [AIMessage(answer, id=f"{row['id']}-a{number}"), HumanMessage(question, id=f"{row['id']}-q{number}")]
+            to_come = [AIMessage(answer, id=f"{row['id']}-a{number}"), HumanMessage(question, id=f"{row['id']}-q{number}")]
+        messages += [*to_come[:-1], *_read_aside(f"{row['id']}-r{number}"), to_come[-1]]
         done = compact_messages(messages, config=CONFIG, keep=("messages", 1), summarizer=summarizer, previous=head)
+        if done.outcome not in TAKEN:
+            msg = f"{row['id']} was not compacted in round {number + 1}: {done.outcome} ({done.record.reason})"
+            raise RuntimeError(msg)
         head = done.head
         yield done.messages
 
