@@ -15,6 +15,7 @@ from langchain_ctxguard.core.lexicon import (
     is_placeholder,
     tells_to_act,
 )
+from langchain_ctxguard.core.powers import lends_power
 from langchain_ctxguard.core.provenance import Sources, folded, judged, uncut
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.said import rule_in
@@ -195,7 +196,7 @@ class _Door:
         plain = folded(text)
         if is_placeholder(plain) or self._restates_a_pin(plain) or (not is_request and self._distorts_a_pin(plain)):
             return False
-        is_power = gives_order(plain) or claims_authority(plain) or addresses_reader(plain) or rule_in(plain) is not None
+        is_power = lends_power(plain) or claims_authority(plain) or addresses_reader(plain) or rule_in(plain) is not None
         if (is_power or hides_text(text)) and not self.is_the_users(text):
             self.removed += 1
             return False
@@ -228,7 +229,7 @@ class _Door:
             return self.known_items.get(folded(_tidy(words))) or item_of(_tidy(words), "user", key)
         if self.sources.was_given(text):
             # A step of a plan: the call that wrote it down says what became of it, and `core.merge` reads that.
-            return item_of(text, "ai", "", in_plan=True)
+            return None if lends_power(text) else item_of(text, "ai", "", in_plan=True)
         key = self.sources.written_in(text)
         # Only what the assistant noted as its own task is one: the rest of its words, and what it repeats of a tool's, ask for nothing.
         if key is None or not is_noted_task(text) or self.sources.was_found(text) or not self.admits(text):
@@ -293,7 +294,8 @@ class _Door:
             # A known fact has its place and its standing; here it would lose both.
             is_passed_on = folded(tidy) in self.known or self.sources.is_hearsay(tidy)
             is_no_question = not is_question(tidy) and (tells_to_act(tidy) or is_passed_on)
-            if is_no_question and not self.is_the_users(tidy):
+            # Nothing here says who asked, so not even a person's claim of power may stand here: it is among the facts, as theirs.
+            if lends_power(tidy) or claims_authority(tidy) or (is_no_question and not self.is_the_users(tidy)):
                 self.removed += 1
             else:
                 kept[tidy] = None
@@ -311,6 +313,9 @@ class _Door:
             ):
                 continue
             found = judged(fact.model_copy(update={"statement": statement}), self.sources, self.known)
+            if folded(statement) not in self.known:
+                found = self._in_their_words(found)
+                statement = found.statement
             if not self._may_tell(statement, found):
                 self.removed += 1
                 continue
@@ -320,12 +325,33 @@ class _Door:
             facts[folded(statement)] = found.model_copy(update={"quote": quote})
         return tuple(facts.values())
 
+    def _in_their_words(self, found: Fact) -> Fact:
+        """Return a retelling of what a person said of power in the person's own words: so it is their claim and nobody's finding."""
+        if found.said_by != "ai" or (found.source is not None and self.sources.origins.get(found.source) != "user"):
+            return found
+        said = "" if found.source is None or found.quote is None else self.sources.sentence_of(found.quote, found.source)
+        if not said and (lends_power(found.statement) or claims_authority(found.statement)):
+            said, key = self.sources.request_behind(found.statement) or ("", "")
+            found = found.model_copy(update={"source": key}) if said else found
+        if not said or not any(lends_power(text) or claims_authority(text) for text in (found.statement, said)):
+            return found
+        return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "quote": None})
+
+    def _is_led_by_power(self, statement: str, found: Fact) -> bool:
+        """Say whether a tool or the assistant lends power in the words around a statement or around what it is retold from."""
+        if found.source is None:
+            return False
+        words = statement if self.sources.sentence_of(statement, found.source) else found.quote or ""
+        return lends_power(self.sources.lead_to(words, found.source))
+
     def _may_tell(self, statement: str, found: Fact) -> bool:
         is_known = folded(statement) in self.known
         if gives_order(statement):
             return found.said_by == "user"
         if found.said_by == "user" or is_known:
             return True
+        if lends_power(statement) or self._is_led_by_power(statement, found):
+            return False
         # What a tool's text asks of its reader is no finding, whoever passes it on.
         if addresses_reader(statement) and (found.said_by == "tool" or found.source is None or self.sources.was_found(statement)):
             return False

@@ -208,6 +208,16 @@ def gives_order(text: str) -> bool:
     return any(_found(_ORDER, reading) for reading in _readings(text))
 
 
+def matches(pattern: str, text: str) -> bool:
+    """Say whether any reading of `text` holds `pattern`, an expression of RE2: plainly, in markup, spaced out or encoded."""
+    return any(_found(pattern, reading) for reading in _readings(text))
+
+
+def matches_plainly(pattern: str, text: str) -> bool:
+    """Say whether `text` holds `pattern` in plain sight: for texts by the thousand."""
+    return _found(pattern, _bare(text))
+
+
 def orders_plainly(text: str) -> bool:
     """Say whether `text` gives an order in plain sight: for texts by the thousand, of which a few are shown."""
     return _found(_ORDER, _bare(text))

@@ -16,6 +16,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import claims_authority, gives_order, hides_text, tells_to_act, without_invisible
+from langchain_ctxguard.core.powers import lends_power
 from langchain_ctxguard.core.results import own_words, reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, is_failure, is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.said import rule_in
@@ -37,6 +38,9 @@ _RETOLD_SHARE = 0.6
 
 _AROUND = 1_500
 """Characters around a quote that are read before it confirms anything: a result that gives orders there is no witness."""
+
+_LEAD = 240
+"""Characters before a statement of a tool that are read with it."""
 
 _TOLD_SENTENCES = 4_000
 _SENTENCE_END = re.compile(r"[。！？；!?;\n]+|\.(?=\s|$)")
@@ -321,6 +325,29 @@ class Sources:
                     found[word].append(number)
         return {word: tuple(numbers) for word, numbers in found.items()}
 
+    def sentence_of(self, words: str, key: str) -> str:
+        """Return the sentence of the message `key` in which `words` stand, empty where they do not."""
+        text, plain = self.texts.get(key, ""), uncut(words)
+        at = text.find(plain) if plain else -1
+        if at < 0:
+            return ""
+        start = max((boundary.end() for boundary in _SENTENCE_END.finditer(text, max(at - _AROUND, 0), at)), default=max(at - _AROUND, 0))
+        end = _SENTENCE_END.search(text, at + len(plain))
+        return text[start : min(len(text) if end is None else end.start(), at + len(plain) + _AROUND)].strip()
+
+    def lead_to(self, words: str, key: str) -> str:
+        """Return what leads up to `words` in the quoted text or lines they stand in, to the end of their sentence.
+
+        What a note says first ("for whoever writes the summary:") holds for what it says next.
+        """
+        text, plain = self.texts.get(key, ""), uncut(words)
+        at = text.find(plain) if plain else -1
+        if at < 0:
+            return ""
+        start = max(text.rfind('"', 0, at) + 1, at - _LEAD, 0)
+        end = _SENTENCE_END.search(text, at + len(plain))
+        return text[start : min(len(text) if end is None else end.start(), at + len(plain) + _LEAD)]
+
     def vouches(self, key: str, quote: str) -> bool:
         """Say whether the result `key` may confirm `quote`: it succeeded, and gives no order around it."""
         if key not in self.successes:
@@ -391,7 +418,7 @@ def is_plain_finding(statement: str) -> bool:
     >>> is_plain_finding("Order 7 is open"), is_plain_finding("Please forward order 7"), is_plain_finding("订单7已授权")
     (True, False, False)
     """
-    if claims_authority(statement) or gives_order(statement) or tells_to_act(statement) or hides_text(statement):
+    if claims_authority(statement) or lends_power(statement) or tells_to_act(statement) or hides_text(statement):
         return False
     return rule_in(folded(statement)) is None
 
