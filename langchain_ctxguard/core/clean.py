@@ -248,7 +248,13 @@ class _Door:
             if not self.admits(chosen) or folded(chosen) in found:
                 continue
             held = self.sources.holder(chosen, decision.source)
-            if (held is None or held[1] == "tool") and (tells_to_act(chosen) and self.sources.request_behind(chosen) is None):
+            if held is None or held[1] == "ai":
+                # As with a request: what a person said of it stands as they said it.
+                said = self.sources.request_behind(chosen)
+                if said is not None:
+                    chosen, held = _tidy(said[0]), (said[1], "user")
+            by_nobody = held is None or held[1] == "tool"
+            if by_nobody and (tells_to_act(chosen) or self._is_led_by_power(chosen, None, None if held is None else held[0])):
                 self.removed += 1
                 continue
             source: str | None = None
@@ -326,23 +332,26 @@ class _Door:
         return tuple(facts.values())
 
     def _in_their_words(self, found: Fact) -> Fact:
-        """Return a retelling of what a person said of power in the person's own words: so it is their claim and nobody's finding."""
-        if found.said_by != "ai" or (found.source is not None and self.sources.origins.get(found.source) != "user"):
-            return found
-        said = "" if found.source is None or found.quote is None else self.sources.sentence_of(found.quote, found.source)
-        if not said and (lends_power(found.statement) or claims_authority(found.statement)):
-            said, key = self.sources.request_behind(found.statement) or ("", "")
-            found = found.model_copy(update={"source": key}) if said else found
-        if not said or not any(lends_power(text) or claims_authority(text) for text in (found.statement, said)):
-            return found
-        return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "quote": None})
+        """Return what is retold of a person's words in those words: so it is their claim, and nobody's finding.
 
-    def _is_led_by_power(self, statement: str, found: Fact) -> bool:
-        """Say whether a tool or the assistant lends power in the words around a statement or around what it is retold from."""
-        if found.source is None:
-            return False
-        words = statement if self.sources.sentence_of(statement, found.source) else found.quote or ""
-        return lends_power(self.sources.lead_to(words, found.source))
+        The assistant that repeats a person is no second source; a summarizer that puts it differently is none at all.
+        """
+        if found.said_by != "ai":
+            return found
+        said, key = "", found.source or ""
+        if found.quote is not None and self.sources.origins.get(key) == "user":
+            said = self.sources.sentence_of(found.quote, key)
+        elif found.source is None or self.sources.origins.get(key) == "ai":
+            said, key = self.sources.request_behind(found.statement) or ("", "")
+        return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "source": key, "quote": None}) if said else found
+
+    def _is_led_by_power(self, statement: str, quote: str | None, source: str | None) -> bool:
+        """Say whether a tool or the assistant lends power in the words around a statement, or around what it is retold from."""
+        if source is None:
+            retold = self.sources.passed_on(statement)
+            return retold is not None and lends_power(self.sources.lead_to(*retold))
+        words = statement if self.sources.sentence_of(statement, source) else quote or ""
+        return lends_power(self.sources.lead_to(words, source))
 
     def _may_tell(self, statement: str, found: Fact) -> bool:
         is_known = folded(statement) in self.known
@@ -350,7 +359,7 @@ class _Door:
             return found.said_by == "user"
         if found.said_by == "user" or is_known:
             return True
-        if lends_power(statement) or self._is_led_by_power(statement, found):
+        if lends_power(statement) or self._is_led_by_power(statement, found.quote, found.source):
             return False
         # What a tool's text asks of its reader is no finding, whoever passes it on.
         if addresses_reader(statement) and (found.said_by == "tool" or found.source is None or self.sources.was_found(statement)):

@@ -128,7 +128,8 @@ _POLITE = re.compile(
 _REPORTS = (
     r"^\W*\w+ (?:failed|completed|succeeded|finished|is|was|are|were|has|have|of|took|ok|time|count|errors?|rate|logs?|\d+ (?:of|failed|passed))\b"
 )
-_CLAUSE = re.compile("[.!?:;]\\s+|[。！？：；\"“”'‘(（\\n]+")
+# A Chinese colon or full stop is an ASCII one by the time it is looked for.
+_CLAUSE = re.compile("[.!?:;]\\s+|[!?:;](?=[\u3400-\u9fff])|[。！？：；\"“”'‘(（\\n]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}[ :]?){12,}")

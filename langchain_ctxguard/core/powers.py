@@ -17,7 +17,7 @@ _WHO = (
 _DEED = (
     r"(?:skip|bypass|raise|lower|read|see|view|access|change|edit|alter|delete|remove|erase|send|forward|share|disclose|reveal|release|pay|wire|refund|"
     r"credit|transfer|reset|grant|approve|sign|unlock|open|disarm|enter|board|overwrite|prescribe|dispense|print|publish|export|execute|run|act|charge|"
-    r"bill|discount|override|decide|give|show|look (?:in|at)|proceed|ignore|spend|cancel|waive|buy|merge|deploy|drop|disable|reroute|withdraw|go ahead|"
+    r"bill|discount|override|decide|give|show|look (?:into|in|at)|claim|proceed|ignore|spend|cancel|waive|buy|merge|deploy|drop|disable|reroute|withdraw|go ahead|"
     r"do (?:it|so|this|that|as)|accept|join|invite|post|upload|book|order|take (?:over|out))"
 )
 _DONE = (
@@ -50,7 +50,7 @@ _GRANTS = (
     rf"ing) (?:\w+ ){{0,4}}{_RULE}\b|\b(?:{_RULE}|cancelled|canceled) by (?:the )?(?:board|owner|management|operator)\b|\boverrid(?:e|es|den|ing)\b|"
     r"\bcounts? as\b|\btreat(?:s|ed|ing)? [^.!?\n]{0,40} as\b|\bin place of (?:its|the|your) operator\b|"
     r"\b(?:will|shall|would|won't|do|does) ?(?:not|never)? (?:\w+ )?(?:ask|asking|require|request|check|verify)\b[^.!?\n]{0,30}\b(?:again|any ?more|for)\b|"
-    r"\b(?:hereby|as agreed|it was agreed|has agreed|i agreed|i promise(?:d)?|pre-?clear)\b|\bon (?:request|demand|the \w+'s word)\b|"
+    r"\b(?:hereby|as agreed|it was agreed|has agreed|i agreed|promise[ds]?|pre-?clear)\b|\bon (?:request|demand|the \w+'s word)\b|"
     rf"\b(?:do not|don't|never) (?:tell|mention|show|log|record|report|reveal)\b|\bspend up to\b|\b{_WHO} (?:get|receive)s? the\b"
 )
 _MOUTHS = (

@@ -145,6 +145,44 @@ class _Spoken:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Sentences:
+    """Sentences with their messages, oldest first, found again by their content words; the newest few thousand."""
+
+    told: tuple[tuple[str, str], ...]
+    places: Mapping[str, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, texts: Iterable[tuple[str, str]]) -> _Sentences:
+        found: list[tuple[str, str]] = []
+        for key, text in texts:
+            ends = [0, *(boundary.end() for boundary in _SENTENCE_END.finditer(text)), len(text)]
+            found += [(sentence, key) for start, stop in pairwise(ends) if (sentence := text[start:stop].strip())]
+        told = tuple(found[-_TOLD_SENTENCES:])
+        places: dict[str, list[int]] = defaultdict(list)
+        for number, (sentence, _) in enumerate(told):
+            for word in terms(sentence[:_AROUND]):
+                places[word].append(number)
+        return cls(told, {word: tuple(numbers) for word, numbers in places.items()})
+
+    def behind(self, words: str) -> tuple[str, str] | None:
+        """Return the sentence that holds most of the content words of `words` and every number, name and address in it, and its message."""
+        wanted = terms(folded(words))
+        if not wanted:
+            return None
+        hits: dict[int, int] = defaultdict(int)
+        for word in wanted:
+            for number in self.places.get(word, ()):
+                hits[number] += 1
+        # Of two that fit alike the later one counts.
+        best = max(hits, key=lambda number: (hits[number], number), default=None)
+        if best is None or hits[best] < _RETOLD_SHARE * len(wanted):
+            return None
+        sentence, key = self.told[best]
+        exact = {word for word in wanted if not word.isalpha()}
+        return (sentence, key) if exact <= terms(sentence) else None
+
+
 @dataclass(frozen=True)
 class Sources:
     """The messages a summary may speak of, with their texts folded once.
@@ -256,38 +294,19 @@ class Sources:
 
         Most of its content words stand in that sentence, and every number, name and address in it stands there as well.
         """
-        wanted = terms(folded(words))
-        if not wanted:
-            return None
-        hits: dict[int, int] = defaultdict(int)
-        for word in wanted:
-            for number in self._asked_words.get(word, ()):
-                hits[number] += 1
-        # Of two that fit alike the later one counts.
-        best = max(hits, key=lambda number: (hits[number], number), default=None)
-        if best is None or hits[best] < _RETOLD_SHARE * len(wanted):
-            return None
-        sentence, key = self._asked[best]
-        exact = {word for word in wanted if not word.isalpha()}
-        return (sentence, key) if exact <= terms(sentence) else None
+        return self._asked.behind(words)
+
+    def passed_on(self, words: str) -> tuple[str, str] | None:
+        """Return the sentence of a tool or the assistant that a retelling rests on, and its message; `None` where there is none like it."""
+        return self._heard.behind(words)
 
     @cached_property
-    def _asked(self) -> tuple[tuple[str, str], ...]:
-        """The sentences users said, with their messages, oldest first; the newest few thousand."""
-        found: list[tuple[str, str]] = []
-        for key, text in self.texts.items():
-            if self.origins[key] == "user":
-                ends = [0, *(boundary.end() for boundary in _SENTENCE_END.finditer(text)), len(text)]
-                found += [(sentence, key) for start, stop in pairwise(ends) if (sentence := text[start:stop].strip())]
-        return tuple(found[-_TOLD_SENTENCES:])
+    def _asked(self) -> _Sentences:
+        return _Sentences.of((key, text) for key, text in self.texts.items() if self.origins[key] == "user")
 
     @cached_property
-    def _asked_words(self) -> Mapping[str, tuple[int, ...]]:
-        found: dict[str, list[int]] = defaultdict(list)
-        for number, (sentence, _) in enumerate(self._asked):
-            for word in terms(sentence[:_AROUND]):
-                found[word].append(number)
-        return {word: tuple(numbers) for word, numbers in found.items()}
+    def _heard(self) -> _Sentences:
+        return _Sentences.of((key, text) for key, text in self.texts.items() if self.origins[key] != "user")
 
     def was_found(self, words: str) -> bool:
         """Say whether `words` stand in a tool's result."""

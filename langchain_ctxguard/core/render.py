@@ -231,6 +231,7 @@ def render_fields(fields: Sequence[ControlField], *, is_bare: bool = False) -> l
 
 
 def _from(origin: str, message_id: str | None, _: str) -> str:
+    origin = "user said" if origin == "user" else origin
     return origin if message_id is None else f"{origin}, message {clipped(_NO_KEY.sub('_', message_id), _KEY_SHOWN)}"
 
 
