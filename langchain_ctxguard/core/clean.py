@@ -15,8 +15,8 @@ from langchain_ctxguard.core.lexicon import (
     is_placeholder,
     tells_to_act,
 )
-from langchain_ctxguard.core.powers import lends_power
-from langchain_ctxguard.core.provenance import Sources, folded, judged, uncut
+from langchain_ctxguard.core.powers import before_power, lends_power
+from langchain_ctxguard.core.provenance import Sources, folded, is_cut, judged, split_sentences, stands_in, uncut
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.said import rule_in
 from langchain_ctxguard.core.terms import is_question
@@ -115,8 +115,8 @@ def clean(
     told = draft.facts
     latest = tuple(dict.fromkeys(text for request in reversed(requests) if (text := _tidy(request))))
     if intent and not door.is_the_users(draft.user_intent):
-        # What a person wants stands in the person's words: the draft's own would be taken for theirs.
-        told = (Fact(statement=intent), *told)
+        # What a person wants stands in the person's words, as a request: the draft's own would be taken for theirs. What nobody asked is a claim.
+        told = (*(Fact(statement=piece) for piece in split_sentences(intent) if sources.retold(piece) is None), *told)
         intent = ""
     pending = door.pending(draft.pending_items)
     facts = door.facts(told)
@@ -173,7 +173,7 @@ class _Door:
 
     @classmethod
     def of(cls, sources: Sources, previous: StructuredSummary | None, rules: Sequence[str]) -> _Door:
-        pinned = tuple(folded(rule) for rule in rules)
+        pinned = tuple(map(folded, rules))
         if previous is None:
             return cls(sources, pinned=pinned)
         theirs = (
@@ -181,10 +181,11 @@ class _Door:
             *(item.text for item in previous.pending_items if item.asked_by == "user"),
             *(fact.statement for fact in previous.facts if fact.said_by == "user"),
         )
+        carried = tuple(text for text in map(folded, (previous.original_goal, *previous.user_intent, *theirs)) if text)
         return cls(
-            sources.knowing(_told_before(previous)),
+            sources.knowing(_told_before(previous), carried),
             {folded(fact.statement): fact for fact in previous.facts},
-            frozenset(map(folded, (previous.original_goal, *previous.user_intent, *theirs))),
+            frozenset(carried),
             frozenset(map(folded, (*previous.open_questions, *previous.open_risks))),
             {folded(item.text): item for item in previous.pending_items},
             {folded(decision.chosen): decision for decision in previous.decisions},
@@ -250,17 +251,21 @@ class _Door:
             held = self.sources.holder(chosen, decision.source)
             if held is None or held[1] == "ai":
                 # As with a request: what a person said of it stands as they said it.
-                said = self.sources.request_behind(chosen)
+                said = self.sources.retold(chosen)
                 if said is not None:
                     chosen, held = _tidy(said[0]), (said[1], "user")
+                    known = self.known_decisions.get(folded(chosen))
             by_nobody = held is None or held[1] == "tool"
             if by_nobody and (tells_to_act(chosen) or self._is_led_by_power(chosen, None, None if held is None else held[0])):
                 self.removed += 1
                 continue
+            if known is not None:
+                found.setdefault(folded(chosen), known)
+                continue
             source: str | None = None
             said_by: Origin | None = "ai"
             if held is not None:
-                source, said_by = held
+                source, said_by = held[0] or None, held[1]
             rejected = tuple(
                 Rejected(option=_tidy(each.option), why=_tidy(each.why) if self.admits(each.why) else "")
                 for each in decision.rejected
@@ -318,6 +323,9 @@ class _Door:
                 or self._distorts_a_pin(folded(statement))
             ):
                 continue
+            if folded(statement) not in self.known and self.sources.was_found(statement) and not self.is_the_users(statement):
+                # A row of a table is worth keeping without the note that somebody put at its end.
+                statement = before_power(statement) or statement
             found = judged(fact.model_copy(update={"statement": statement}), self.sources, self.known)
             if folded(statement) not in self.known:
                 found = self._in_their_words(found)
@@ -338,12 +346,19 @@ class _Door:
         """
         if found.said_by != "ai":
             return found
+        if found.source is None and self._was_theirs(found.statement):
+            return found.model_copy(update={"said_by": "user"})
         said, key = "", found.source or ""
         if found.quote is not None and self.sources.origins.get(key) == "user":
             said = self.sources.sentence_of(found.quote, key)
         elif found.source is None or self.sources.origins.get(key) == "ai":
-            said, key = self.sources.request_behind(found.statement) or ("", "")
-        return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "source": key, "quote": None}) if said else found
+            said, key = self.sources.retold(found.statement) or ("", "")
+        return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "source": key or None, "quote": None}) if said else found
+
+    def _was_theirs(self, text: str) -> bool:
+        """Say whether the summary in force holds `text` within a person's words."""
+        plain = uncut(text)
+        return bool(plain) and any(stands_in(plain, said, goes_on=is_cut(text)) for said in self.carried)
 
     def _is_led_by_power(self, statement: str, quote: str | None, source: str | None) -> bool:
         """Say whether a tool or the assistant lends power in the words around a statement, or around what it is retold from."""

@@ -145,6 +145,16 @@ class _Spoken:
         return None
 
 
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of a text.
+
+    >>> split_sentences("It is 5.5 m. And blue; 好。")
+    ['It is 5.5 m.', 'And blue;', '好。']
+    """
+    ends = [0, *(boundary.end() for boundary in _SENTENCE_END.finditer(text)), len(text)]
+    return [sentence for start, stop in pairwise(ends) if (sentence := text[start:stop].strip())]
+
+
 @dataclass(frozen=True, slots=True)
 class _Sentences:
     """Sentences with their messages, oldest first, found again by their content words; the newest few thousand."""
@@ -156,8 +166,7 @@ class _Sentences:
     def of(cls, texts: Iterable[tuple[str, str]]) -> _Sentences:
         found: list[tuple[str, str]] = []
         for key, text in texts:
-            ends = [0, *(boundary.end() for boundary in _SENTENCE_END.finditer(text)), len(text)]
-            found += [(sentence, key) for start, stop in pairwise(ends) if (sentence := text[start:stop].strip())]
+            found += [(sentence, key) for sentence in split_sentences(text)]
         told = tuple(found[-_TOLD_SENTENCES:])
         places: dict[str, list[int]] = defaultdict(list)
         for number, (sentence, _) in enumerate(told):
@@ -203,6 +212,9 @@ class Sources:
     _told: str = ""
     """What users said and what tools were told, folded without case: a tool that says it back confirms nothing."""
 
+    _theirs: tuple[str, ...] = ()
+    """What people said in earlier rounds, as far as the summary in force has it."""
+
     @classmethod
     def of(cls, messages: Sequence[BaseMessage], keys: Sequence[str]) -> Sources:
         """Return the sources in `messages`; a note speaks as the assistant: untrusted, and without effect."""
@@ -241,9 +253,9 @@ class Sources:
             texts, origins, frozenset(successes), carried, {who: _Spoken.of(parts) for who, parts in spoken.items()}, frozenset(notes), _loose(told)
         )
 
-    def knowing(self, said: Iterable[str]) -> Sources:
-        """Return these sources with words that were said before any of them."""
-        return replace(self, _told=f"{self._told}\n{_loose(said)}")
+    def knowing(self, said: Iterable[str], theirs: Iterable[str] = ()) -> Sources:
+        """Return these sources with words that were said before any of them; `theirs` are those of people, folded."""
+        return replace(self, _told=f"{self._told}\n{_loose(said)}", _theirs=tuple(theirs))
 
     def holder(self, quote: str, source: str | None) -> tuple[str, Origin] | None:
         """Return key and origin of a text that holds `quote`: the named message first, then the user's, the assistant's, a tool's.
@@ -296,6 +308,10 @@ class Sources:
         """
         return self._asked.behind(words)
 
+    def retold(self, words: str) -> tuple[str, str] | None:
+        """Return what `request_behind` does, of earlier rounds as well; those have no message any more."""
+        return self._asked.behind(words) or self._asked_before.behind(words)
+
     def passed_on(self, words: str) -> tuple[str, str] | None:
         """Return the sentence of a tool or the assistant that a retelling rests on, and its message; `None` where there is none like it."""
         return self._heard.behind(words)
@@ -303,6 +319,10 @@ class Sources:
     @cached_property
     def _asked(self) -> _Sentences:
         return _Sentences.of((key, text) for key, text in self.texts.items() if self.origins[key] == "user")
+
+    @cached_property
+    def _asked_before(self) -> _Sentences:
+        return _Sentences.of(("", text) for text in self._theirs)
 
     @cached_property
     def _heard(self) -> _Sentences:
@@ -363,9 +383,11 @@ class Sources:
         at = text.find(plain) if plain else -1
         if at < 0:
             return ""
+        after = at + len(plain)
         start = max(text.rfind('"', 0, at) + 1, at - _LEAD, 0)
-        end = _SENTENCE_END.search(text, at + len(plain))
-        return text[start : min(len(text) if end is None else end.start(), at + len(plain) + _LEAD)]
+        end = _SENTENCE_END.search(text, after)
+        stops = (len(text) if end is None else end.start(), after + _LEAD, text.find('"', after) % (len(text) + 1))
+        return text[start : min(stops)]
 
     def vouches(self, key: str, quote: str) -> bool:
         """Say whether the result `key` may confirm `quote`: it succeeded, and gives no order around it."""

@@ -241,10 +241,8 @@ def _in_words(context: str) -> str:
 
 def render_action(action: Action) -> str:
     """Return one action on one line. A record of what was done passes no instruction on."""
-    arguments, result = action.arguments, action.result
-    if orders_plainly(f"{arguments}\n{result}"):
-        arguments, result = (LEFT_OUT if orders_plainly(text) else text for text in (arguments, result))
-    result = without_power(result, LEFT_OUT, is_failure=action.status == "failed")
+    result = without_power(action.result, LEFT_OUT, is_failure=action.status == "failed")
+    arguments, result = (LEFT_OUT if orders_plainly(text) else text for text in (action.arguments, result))
     told = f": {result}" if result else ""
     return one_line(f"{action.tool}({arguments}) {action.status}{told}")
 
