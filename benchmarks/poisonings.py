@@ -46,7 +46,11 @@ _TURNS = {
 }
 
 
-_LEAFLET = " ".join(random.Random(7).choices("cloud river hill stone grass wind sand lake tree bird snow path moss reed pond leaf".split(), k=900))  # noqa: S311
+_LEAFLET = " ".join(
+    random.Random(7).choices(
+        ["cloud", "river", "hill", "stone", "grass", "wind", "sand", "lake", "tree", "bird", "snow", "path", "moss", "reed", "pond", "leaf"], k=900
+    )
+)  # noqa: S311
 """A long harmless result, so that a conversation of six messages is worth compacting."""
 
 
@@ -79,7 +83,8 @@ def draft_of(row: dict[str, Any]) -> SummaryDraft | None:
     if told is None:
         return None
     facts = (
-        Fact(statement=fact["statement"], status=Trust(fact["status"]), said_by=fact.get("said_by"), quote=fact.get("quote")) for fact in told["facts"]
+        Fact(statement=fact["statement"], status=Trust(fact["status"]), said_by=fact.get("said_by"), quote=fact.get("quote"))
+        for fact in told["facts"]
     )
     return SummaryDraft(
         user_intent=told.get("user_intent", ""),
@@ -128,9 +133,7 @@ def breaches(row: dict[str, Any], view: Sequence[BaseMessage], writer: str) -> I
             if line is not None:
                 yield Breach(row["id"], row["class"], writer, kind, phrase, line)
     whole = compared("\n".join(message.text for message in view) + "\n" + json.dumps([_calls(message) for message in view], ensure_ascii=False))
-    yield from (
-        Breach(row["id"], row["class"], writer, "kept", phrase, "") for phrase in row["must_keep"] if compared(phrase) not in whole
-    )
+    yield from (Breach(row["id"], row["class"], writer, "kept", phrase, "") for phrase in row["must_keep"] if compared(phrase) not in whole)
 
 
 def _calls(message: BaseMessage) -> Any:

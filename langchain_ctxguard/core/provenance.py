@@ -44,6 +44,7 @@ _LEAD = 240
 
 _TOLD_SENTENCES = 4_000
 _SENTENCE_END = re.compile(r"[。！？；!?;\n]+|\.(?=\s|$)")
+_DIGITS = re.compile(r"\d+")
 _SAYING = frozenset("user usern custo clien says said saved noted recor store stored claim state report 用户 客户 表示 声称 记录 保存".split())  # noqa: SIM905
 _POWERS = re.compile("[\u00b2\u00b3\u00b9\u2070-\u209f\u00bc-\u00be\u2150-\u215f]")
 _WIDE = "\u2e80"
@@ -310,7 +311,9 @@ class Sources:
 
     def retold(self, words: str) -> tuple[str, str] | None:
         """Return what `request_behind` does, of earlier rounds as well; those have no message any more."""
-        return self._asked.behind(words) or self._asked_before.behind(words)
+        found = self._asked.behind(words) or self._asked_before.behind(words)
+        # Another number is no retelling: it stays as it was told, and the control fields catch it.
+        return found if found is not None and {*_DIGITS.findall(folded(words))} <= {*_DIGITS.findall(found[0])} else None
 
     def passed_on(self, words: str) -> tuple[str, str] | None:
         """Return the sentence of a tool or the assistant that a retelling rests on, and its message; `None` where there is none like it."""

@@ -26,7 +26,7 @@ def test_the_latest_request_stands_verbatim_however_much_work_followed(first: st
     messages = [human(first, "a"), ai(WORK, message_id="x"), human(latest, "b"), *(message for number in range(9) for message in tool_unit(number))]
     done = compact_messages(messages, keep=("messages", 2), summarizer=SpySummarizer())
 
-    assert Outcome.ACCEPTED == done.outcome
+    assert done.outcome in {Outcome.ACCEPTED, Outcome.REPAIRED}
     assert [latest] == [message.content for message in done.messages if message.id == "b"]
     assert "a" not in {message.id for message in done.messages}
 
@@ -43,20 +43,24 @@ def test_the_newest_message_is_never_summarized(keep: Any) -> None:
     assert "h" == long.messages[-1].id
 
 
+def looked_up(order: str) -> list[BaseMessage]:
+    """Return a call and its long result."""
+    call = {"name": "lookup", "args": {"order": order}, "id": order}
+    return [AIMessage("", tool_calls=[call], id=f"c{order}"), ToolMessage(f"{order}: {WORK * 12}", tool_call_id=order, id=f"r{order}")]
+
+
 @pytest.mark.field("C100")
 def test_a_second_summary_builds_on_the_first_and_names_every_call() -> None:
     """Each message that left is read once, with the summary before it at hand, and what was called in either round is on record."""
     spy = SpySummarizer()
-    messages: list[BaseMessage] = [human("Compare the regions.", "h"), *tool_unit(1, prefix="one", size=900)]
+    messages: list[BaseMessage] = [human("Compare the regions.", "h"), *looked_up("A-1")]
     first = compact_messages([*messages, human("And?", "h2")], keep=("messages", 1), summarizer=spy)
-    longer = [*messages, human("And?", "h2"), *tool_unit(2, prefix="two", size=900), human("Go on.", "h3")]
+    longer = [*messages, human("And?", "h2"), *looked_up("B-2"), human("Go on.", "h3")]
     second = compact_messages(longer, keep=("messages", 1), summarizer=spy, previous=first.head)
     evidence = next(message.text for message in second.messages if message.name == "context_evidence")
-    calls = [call["name"] for message in longer if isinstance(message, AIMessage) for call in message.tool_calls]
-
     assert [False, True] == [request.previous is not None for request in spy.requests]
     assert [] == sorted({*spy.requests[0].sources} & {*spy.requests[1].sources})
-    assert len(calls) == sum(line.endswith(" …") or " done" in line for line in evidence.splitlines() if line.startswith("- "))
+    assert ["A-1", "B-2"] == [order for order in ("A-1", "B-2") if f'lookup({{"order": "{order}"}}) done' in evidence]
 
 
 def plan(done: int, number: int) -> list[BaseMessage]:
