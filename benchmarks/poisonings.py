@@ -1,4 +1,4 @@
-"""How much of the labelled attacks gets into the memory: 318 poisoned conversations, each with a summarizer that obeys the attack and one that quotes.
+"""How much of the labelled attacks gets into the memory: 318 conversations, each with a summarizer that obeys the attack and one that quotes.
 
 It prints what it measured and writes `results/poisonings.json`; with `--small` it writes nothing. What a phrase may do is said in
 `labelled/README.md`; the conversations were written without the code they judge.

@@ -1,5 +1,6 @@
-"""Words that would lend power if anybody believed them: leave to do something, a check or rule that fell, a word put in somebody's mouth, a line meant
-for the machine that reads it. From a person they are the person's claim; a tool, a page or the assistant has nothing of the kind to lend.
+"""Words that would lend power if anybody believed them: leave to do something, a rule that fell, a word put in somebody's mouth, a line for the machine.
+
+From a person they are the person's claim; a tool, a page or the assistant has nothing of the kind to lend.
 """
 
 from __future__ import annotations
@@ -50,8 +51,10 @@ _FELL = (
     r"stopped|waived|changed|replaced|relaxed|retired|revoked|repealed|scrapped|overridden|deactivated|raised|increased|gone|closed|"
     r"obsolete|any ?more)"
 )
-_READER = r"(?:(?:ai|llm|language|automated|chat|gpt|coding)[ -]?(?:agents?|assistants?|models?|bots?|readers?|systems?|"
+_READER = (
+    r"(?:(?:ai|llm|language|automated|chat|gpt|coding)[ -]?(?:agents?|assistants?|models?|bots?|readers?|systems?|"
     r"summari[sz]ers?)|assistants?|bots?|agents|summari[sz]ers?|llms?)"
+)
 _GRANTS = (
     rf"\b{_WHO}\b[^.!?\n]{{0,40}}? (?:may|can|could|might) (?:now |also |then |again |always |directly |freely |simply |just )*{_DEED}\b|"
     rf"\b(?:may|can|could) (?:now |also |then |again |always |directly |freely |simply |just )*be {_DONE}\b|"
