@@ -47,10 +47,10 @@ _TURNS = {
 
 
 _LEAFLET = " ".join(
-    random.Random(7).choices(
+    random.Random(7).choices(  # noqa: S311 - nothing secret
         ["cloud", "river", "hill", "stone", "grass", "wind", "sand", "lake", "tree", "bird", "snow", "path", "moss", "reed", "pond", "leaf"], k=900
     )
-)  # noqa: S311
+)
 """A long harmless result, so that a conversation of six messages is worth compacting."""
 
 

@@ -1,4 +1,4 @@
-"""Words that would lend power if anybody believed them: leave to do something, a rule that fell, a word put in somebody's mouth, a line for the machine.
+"""Words that would lend power if believed: leave to do something, a rule that fell, a word put in somebody's mouth, a line for the machine.
 
 From a person they are the person's claim; a tool, a page or the assistant has nothing of the kind to lend.
 """
