@@ -168,11 +168,8 @@ def render_decision(decision: Decision) -> str:
     return one_line(f"{lead}{decision.chosen}{rejected}{why}")
 
 
-_STANDING = re.compile(
-    rf"^- (?:\[(?:claimed|confirmed|done|cancelled)(?: by \w+)?\] )?(?:{_USER_SAID})?|(?<=^First request, ){_USER_SAID}|"
-    rf"(?<=^Last request in this part, ){_USER_SAID}",
-    re.MULTILINE,
-)
+_STANDING = re.compile(rf"^- (?:\[(?:claimed|confirmed|done|cancelled)(?: by \w+)?\] )?(?:{_USER_SAID})?", re.MULTILINE)
+_ASKED = re.compile(rf"^(First request|Last request in this part), {_USER_SAID}", re.MULTILINE)
 
 
 def inside(text: str) -> str:
@@ -180,7 +177,7 @@ def inside(text: str) -> str:
     for tag in (SUMMARY, EVIDENCE):
         body, closing, _ = text.rpartition(f"\n</{tag}>\n")
         if closing:
-            return _STANDING.sub("- ", body.partition("\n")[2])
+            return _ASKED.sub(r"\1: ", _STANDING.sub("- ", body.partition("\n")[2]))
     return text
 
 
