@@ -15,7 +15,8 @@ from langchain_ctxguard.core.lexicon import (
     is_placeholder,
     tells_to_act,
 )
-from langchain_ctxguard.core.provenance import Sources, folded, judged, uncut
+from langchain_ctxguard.core.powers import before_power, lends_power
+from langchain_ctxguard.core.provenance import Sources, folded, is_cut, judged, split_sentences, stands_in, uncut
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.said import rule_in
 from langchain_ctxguard.core.terms import is_question
@@ -114,8 +115,8 @@ def clean(
     told = draft.facts
     latest = tuple(dict.fromkeys(text for request in reversed(requests) if (text := _tidy(request))))
     if intent and not door.is_the_users(draft.user_intent):
-        # What a person wants stands in the person's words: the draft's own would be taken for theirs.
-        told = (Fact(statement=intent), *told)
+        # What a person wants stands in the person's words, as a request: the draft's own would be taken for theirs. What nobody asked is a claim.
+        told = (*(Fact(statement=piece) for piece in split_sentences(intent) if sources.retold(piece) is None), *told)
         intent = ""
     pending = door.pending(draft.pending_items)
     facts = door.facts(told)
@@ -172,7 +173,7 @@ class _Door:
 
     @classmethod
     def of(cls, sources: Sources, previous: StructuredSummary | None, rules: Sequence[str]) -> _Door:
-        pinned = tuple(folded(rule) for rule in rules)
+        pinned = tuple(map(folded, rules))
         if previous is None:
             return cls(sources, pinned=pinned)
         theirs = (
@@ -180,10 +181,11 @@ class _Door:
             *(item.text for item in previous.pending_items if item.asked_by == "user"),
             *(fact.statement for fact in previous.facts if fact.said_by == "user"),
         )
+        carried = tuple(text for text in map(folded, (previous.original_goal, *previous.user_intent, *theirs)) if text)
         return cls(
-            sources.knowing(_told_before(previous)),
+            sources.knowing(_told_before(previous), carried),
             {folded(fact.statement): fact for fact in previous.facts},
-            frozenset(map(folded, (previous.original_goal, *previous.user_intent, *theirs))),
+            frozenset(carried),
             frozenset(map(folded, (*previous.open_questions, *previous.open_risks))),
             {folded(item.text): item for item in previous.pending_items},
             {folded(decision.chosen): decision for decision in previous.decisions},
@@ -195,7 +197,7 @@ class _Door:
         plain = folded(text)
         if is_placeholder(plain) or self._restates_a_pin(plain) or (not is_request and self._distorts_a_pin(plain)):
             return False
-        is_power = gives_order(plain) or claims_authority(plain) or addresses_reader(plain) or rule_in(plain) is not None
+        is_power = lends_power(plain) or claims_authority(plain) or addresses_reader(plain) or rule_in(plain) is not None
         if (is_power or hides_text(text)) and not self.is_the_users(text):
             self.removed += 1
             return False
@@ -228,7 +230,7 @@ class _Door:
             return self.known_items.get(folded(_tidy(words))) or item_of(_tidy(words), "user", key)
         if self.sources.was_given(text):
             # A step of a plan: the call that wrote it down says what became of it, and `core.merge` reads that.
-            return item_of(text, "ai", "", in_plan=True)
+            return None if lends_power(text) else item_of(text, "ai", "", in_plan=True)
         key = self.sources.written_in(text)
         # Only what the assistant noted as its own task is one: the rest of its words, and what it repeats of a tool's, ask for nothing.
         if key is None or not is_noted_task(text) or self.sources.was_found(text) or not self.admits(text):
@@ -247,13 +249,23 @@ class _Door:
             if not self.admits(chosen) or folded(chosen) in found:
                 continue
             held = self.sources.holder(chosen, decision.source)
-            if (held is None or held[1] == "tool") and (tells_to_act(chosen) and self.sources.request_behind(chosen) is None):
+            if held is None or held[1] == "ai":
+                # As with a request: what a person said of it stands as they said it.
+                said = self.sources.retold(chosen)
+                if said is not None:
+                    chosen, held = _tidy(said[0]), (said[1], "user")
+                    known = self.known_decisions.get(folded(chosen))
+            by_nobody = held is None or held[1] == "tool"
+            if by_nobody and (tells_to_act(chosen) or self._is_led_by_power(chosen, None, None if held is None else held[0])):
                 self.removed += 1
+                continue
+            if known is not None:
+                found.setdefault(folded(chosen), known)
                 continue
             source: str | None = None
             said_by: Origin | None = "ai"
             if held is not None:
-                source, said_by = held
+                source, said_by = held[0] or None, held[1]
             rejected = tuple(
                 Rejected(option=_tidy(each.option), why=_tidy(each.why) if self.admits(each.why) else "")
                 for each in decision.rejected
@@ -293,7 +305,8 @@ class _Door:
             # A known fact has its place and its standing; here it would lose both.
             is_passed_on = folded(tidy) in self.known or self.sources.is_hearsay(tidy)
             is_no_question = not is_question(tidy) and (tells_to_act(tidy) or is_passed_on)
-            if is_no_question and not self.is_the_users(tidy):
+            # Nothing here says who asked, so not even a person's claim of power may stand here: it is among the facts, as theirs.
+            if lends_power(tidy) or claims_authority(tidy) or (is_no_question and not self.is_the_users(tidy)):
                 self.removed += 1
             else:
                 kept[tidy] = None
@@ -310,7 +323,13 @@ class _Door:
                 or self._distorts_a_pin(folded(statement))
             ):
                 continue
+            if folded(statement) not in self.known and self.sources.was_found(statement) and not self.is_the_users(statement):
+                # A row of a table is worth keeping without the note that somebody put at its end.
+                statement = before_power(statement) or statement
             found = judged(fact.model_copy(update={"statement": statement}), self.sources, self.known)
+            if folded(statement) not in self.known:
+                found = self._in_their_words(found)
+                statement = found.statement
             if not self._may_tell(statement, found):
                 self.removed += 1
                 continue
@@ -320,12 +339,43 @@ class _Door:
             facts[folded(statement)] = found.model_copy(update={"quote": quote})
         return tuple(facts.values())
 
+    def _in_their_words(self, found: Fact) -> Fact:
+        """Return what is retold of a person's words in those words: so it is their claim, and nobody's finding.
+
+        The assistant that repeats a person is no second source; a summarizer that puts it differently is none at all.
+        """
+        if found.said_by != "ai":
+            return found
+        if found.source is None and self._was_theirs(found.statement):
+            return found.model_copy(update={"said_by": "user"})
+        said, key = "", found.source or ""
+        if found.quote is not None and self.sources.origins.get(key) == "user":
+            said = self.sources.sentence_of(found.quote, key)
+        elif found.source is None or self.sources.origins.get(key) == "ai":
+            said, key = self.sources.retold(found.statement) or ("", "")
+        return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "source": key or None, "quote": None}) if said else found
+
+    def _was_theirs(self, text: str) -> bool:
+        """Say whether the summary in force holds `text` within a person's words."""
+        plain = uncut(text)
+        return bool(plain) and any(stands_in(plain, said, goes_on=is_cut(text)) for said in self.carried)
+
+    def _is_led_by_power(self, statement: str, quote: str | None, source: str | None) -> bool:
+        """Say whether a tool or the assistant lends power in the words around a statement, or around what it is retold from."""
+        if source is None:
+            retold = self.sources.passed_on(statement)
+            return retold is not None and lends_power(self.sources.lead_to(*retold))
+        words = statement if self.sources.sentence_of(statement, source) else quote or ""
+        return lends_power(self.sources.lead_to(words, source))
+
     def _may_tell(self, statement: str, found: Fact) -> bool:
         is_known = folded(statement) in self.known
         if gives_order(statement):
             return found.said_by == "user"
         if found.said_by == "user" or is_known:
             return True
+        if lends_power(statement) or self._is_led_by_power(statement, found.quote, found.source):
+            return False
         # What a tool's text asks of its reader is no finding, whoever passes it on.
         if addresses_reader(statement) and (found.said_by == "tool" or found.source is None or self.sources.was_found(statement)):
             return False

@@ -22,7 +22,7 @@ from langchain_ctxguard.core.field_text import folded
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.labels import is_same_label
 from langchain_ctxguard.core.ledger import Said, merge_fields
-from langchain_ctxguard.core.lexicon import claims_authority
+from langchain_ctxguard.core.lexicon import claims_authority, gives_order, hides_text
 from langchain_ctxguard.core.normalize import group_of, is_same_field_value, key_of, normalize
 from langchain_ctxguard.core.render import inside, render_evidence, render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary, is_note, speaker_of, text_of
@@ -137,16 +137,26 @@ def watched(
 
 
 def _found(messages: Sequence[BaseMessage], keys: Sequence[str], plan: FieldPlan, start: int) -> list[ControlField]:
-    """Return the fields of messages. A summary another tool left speaks for the model; what a tool or a model stresses is no statement to keep."""
+    """Return the fields of messages. A summary another tool left speaks for the model.
+
+    What a tool or a model stresses is no statement to keep, and a value or label of theirs that is an order, in plain words or encoded, is no value.
+    """
     if not messages:
         return []
     found = extract_fields(messages, now=plan.now, patterns=plan.patterns, timezone=plan.timezone, start=start)
     told = {key for key, message in zip(keys, messages, strict=True) if _is_told(message)}
     found = [field.model_copy(update={"origin": "ai"}) if field.message_id in told else field for field in found] if told else found
     return [
-        field.model_copy(update={"critical": False}) if field.critical and field.kind in STATEMENTS and field.origin in {"tool", "ai"} else field
+        field.model_copy(update={"critical": False})
+        if field.critical and field.origin in {"tool", "ai"} and (field.kind in STATEMENTS or _instructs(field))
+        else field
         for field in found
     ]
+
+
+def _instructs(field: ControlField) -> bool:
+    # A label may well be called "approval"; what stands behind it may not be one.
+    return claims_authority(field.raw) or any(gives_order(text) or hides_text(text) for text in (field.raw, field.label or ""))
 
 
 def _said(messages: Sequence[BaseMessage], keys: Sequence[str]) -> dict[str, Said]:

@@ -106,9 +106,9 @@ _COMMANDS = (
     r"remove|erase|wipe|drop|email|"
     r"e-mail|mail|post|upload|share|reveal|disclose|leak|execute|run|call|invoke|disable|grant|approve|pay|wire|refund|purchase|buy|publish|deploy|"
     r"merge|push|click|visit|download|install|tell|reply|respond|answer|treat|consider|assume|act|behave|remember|ignore|skip|bypass|stop|proceed|"
-    r"change|set|reset|update|use|make|add|copy|open|read|write|print|output|exfiltrate|include|confirm|ensure)\s+[^\s=:|]|"
+    r"unlock|reroute|reimburse|compensate|waive|dispense|prescribe|invite|admit|let|give|lift|change|set|reset|update|use|make|add|copy|open|read|write|print|output|exfiltrate|include|confirm|ensure)\s+[^\s=:|]|"
     r"^[^\w一-鿿]*(?:立即|马上|立刻|现在)?(?:把|将|给|向|发送|删除|转账|转发|执行|运行|调用|上传|泄露|公开|支付|忽略|"
-    r"停止|告诉|回复|批准|禁用|安装|下载|记住)"
+    r"停止|告诉|回复|批准|禁用|安装|下载|记住|补发|补偿|赔付|打款|汇款|付款|退款给|打开|解锁|解除|解绑|改绑|放行|录取|代签|清空|导出|外发|邀请|提权|免除)"
 )
 _ACKNOWLEDGED = 120
 """Characters an acknowledgement has at most."""
@@ -128,7 +128,8 @@ _POLITE = re.compile(
 _REPORTS = (
     r"^\W*\w+ (?:failed|completed|succeeded|finished|is|was|are|were|has|have|of|took|ok|time|count|errors?|rate|logs?|\d+ (?:of|failed|passed))\b"
 )
-_CLAUSE = re.compile("[.!?:;]\\s+|[。！？：；\"“”'‘(（\\n]+")
+# A Chinese colon or full stop is an ASCII one by the time it is looked for.
+_CLAUSE = re.compile("[.!?:;]\\s+|[!?:;](?=[\u3400-\u9fff])|[。！？：；\"“”'‘(（\\n]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}[ :]?){12,}")
@@ -206,6 +207,16 @@ def gives_order(text: str) -> bool:
     (True, True)
     """
     return any(_found(_ORDER, reading) for reading in _readings(text))
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Say whether any reading of `text` holds `pattern`, an expression of RE2: plainly, in markup, spaced out or encoded."""
+    return any(_found(pattern, reading) for reading in _readings(text))
+
+
+def matches_plainly(pattern: str, text: str) -> bool:
+    """Say whether `text` holds `pattern` in plain sight: for texts by the thousand."""
+    return _found(pattern, _bare(text))
 
 
 def orders_plainly(text: str) -> bool:

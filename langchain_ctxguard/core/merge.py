@@ -26,7 +26,8 @@ from langchain_ctxguard.core.items import (
     wanted_words,
     withdrawn_in,
 )
-from langchain_ctxguard.core.lexicon import addresses_reader, claims_authority, gives_order, is_acknowledgement, is_placeholder
+from langchain_ctxguard.core.lexicon import addresses_reader, claims_authority, is_acknowledgement, is_placeholder
+from langchain_ctxguard.core.powers import lends_power
 from langchain_ctxguard.core.provenance import folded, uncut
 from langchain_ctxguard.core.results import own_words, results_in
 from langchain_ctxguard.core.roles import NOTE, calls_of, holds_foreign_summary, is_request, speaker_of, text_of
@@ -261,7 +262,7 @@ def _steps(before: Sequence[PendingItem], passed: Passed) -> list[PendingItem]:
     for key, plan in passed.plans:
         open_now = {folded(step.text): number for number, step in enumerate(steps) if step.state == "open"}
         closed = {(folded(step.text), step.state) for step in steps if step.state != "open"}
-        listed = [(text, state) for text, state in plan if not gives_order(text)]
+        listed = [(text, state) for text, state in plan if not lends_power(text)]
         for text, state in listed:
             plain = folded(text)
             if plain in open_now:
@@ -363,7 +364,7 @@ def _is_statement(text: str) -> bool:
     if is_placeholder(text) or is_acknowledgement(text) or text.endswith((":", "：")):
         return False
     plain = folded(text)
-    return not (gives_order(plain) or claims_authority(plain) or addresses_reader(plain) or rule_in(plain) is not None)
+    return not (lends_power(plain) or claims_authority(plain) or addresses_reader(plain) or rule_in(plain) is not None)
 
 
 def _untold(foreign: Iterable[_Foreign], told: StructuredSummary) -> Iterator[Fact]:

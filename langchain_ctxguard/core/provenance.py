@@ -16,6 +16,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import claims_authority, gives_order, hides_text, tells_to_act, without_invisible
+from langchain_ctxguard.core.powers import lends_power
 from langchain_ctxguard.core.results import own_words, reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, is_failure, is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.said import rule_in
@@ -38,8 +39,12 @@ _RETOLD_SHARE = 0.6
 _AROUND = 1_500
 """Characters around a quote that are read before it confirms anything: a result that gives orders there is no witness."""
 
+_LEAD = 240
+"""Characters before a statement of a tool that are read with it."""
+
 _TOLD_SENTENCES = 4_000
 _SENTENCE_END = re.compile(r"[。！？；!?;\n]+|\.(?=\s|$)")
+_DIGITS = re.compile(r"\d+")
 _SAYING = frozenset("user usern custo clien says said saved noted recor store stored claim state report 用户 客户 表示 声称 记录 保存".split())  # noqa: SIM905
 _POWERS = re.compile("[\u00b2\u00b3\u00b9\u2070-\u209f\u00bc-\u00be\u2150-\u215f]")
 _WIDE = "\u2e80"
@@ -141,6 +146,53 @@ class _Spoken:
         return None
 
 
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of a text.
+
+    >>> split_sentences("It is 5.5 m. And blue; 好。")
+    ['It is 5.5 m.', 'And blue;', '好。']
+    """
+    ends = [0, *(boundary.end() for boundary in _SENTENCE_END.finditer(text)), len(text)]
+    return [sentence for start, stop in pairwise(ends) if (sentence := text[start:stop].strip())]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentences:
+    """Sentences with their messages, oldest first, found again by their content words; the newest few thousand."""
+
+    told: tuple[tuple[str, str], ...]
+    places: Mapping[str, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, texts: Iterable[tuple[str, str]]) -> _Sentences:
+        found: list[tuple[str, str]] = []
+        for key, text in texts:
+            found += [(sentence, key) for sentence in split_sentences(text)]
+        told = tuple(found[-_TOLD_SENTENCES:])
+        places: dict[str, list[int]] = defaultdict(list)
+        for number, (sentence, _) in enumerate(told):
+            for word in terms(sentence[:_AROUND]):
+                places[word].append(number)
+        return cls(told, {word: tuple(numbers) for word, numbers in places.items()})
+
+    def behind(self, words: str) -> tuple[str, str] | None:
+        """Return the sentence that holds most of the content words of `words` and every number, name and address in it, and its message."""
+        wanted = terms(folded(words))
+        if not wanted:
+            return None
+        hits: dict[int, int] = defaultdict(int)
+        for word in wanted:
+            for number in self.places.get(word, ()):
+                hits[number] += 1
+        # Of two that fit alike the later one counts.
+        best = max(hits, key=lambda number: (hits[number], number), default=None)
+        if best is None or hits[best] < _RETOLD_SHARE * len(wanted):
+            return None
+        sentence, key = self.told[best]
+        exact = {word for word in wanted if not word.isalpha()}
+        return (sentence, key) if exact <= terms(sentence) else None
+
+
 @dataclass(frozen=True)
 class Sources:
     """The messages a summary may speak of, with their texts folded once.
@@ -160,6 +212,9 @@ class Sources:
 
     _told: str = ""
     """What users said and what tools were told, folded without case: a tool that says it back confirms nothing."""
+
+    _theirs: tuple[str, ...] = ()
+    """What people said in earlier rounds, as far as the summary in force has it."""
 
     @classmethod
     def of(cls, messages: Sequence[BaseMessage], keys: Sequence[str]) -> Sources:
@@ -199,9 +254,9 @@ class Sources:
             texts, origins, frozenset(successes), carried, {who: _Spoken.of(parts) for who, parts in spoken.items()}, frozenset(notes), _loose(told)
         )
 
-    def knowing(self, said: Iterable[str]) -> Sources:
-        """Return these sources with words that were said before any of them."""
-        return replace(self, _told=f"{self._told}\n{_loose(said)}")
+    def knowing(self, said: Iterable[str], theirs: Iterable[str] = ()) -> Sources:
+        """Return these sources with words that were said before any of them; `theirs` are those of people, folded."""
+        return replace(self, _told=f"{self._told}\n{_loose(said)}", _theirs=tuple(theirs))
 
     def holder(self, quote: str, source: str | None) -> tuple[str, Origin] | None:
         """Return key and origin of a text that holds `quote`: the named message first, then the user's, the assistant's, a tool's.
@@ -252,38 +307,29 @@ class Sources:
 
         Most of its content words stand in that sentence, and every number, name and address in it stands there as well.
         """
-        wanted = terms(folded(words))
-        if not wanted:
-            return None
-        hits: dict[int, int] = defaultdict(int)
-        for word in wanted:
-            for number in self._asked_words.get(word, ()):
-                hits[number] += 1
-        # Of two that fit alike the later one counts.
-        best = max(hits, key=lambda number: (hits[number], number), default=None)
-        if best is None or hits[best] < _RETOLD_SHARE * len(wanted):
-            return None
-        sentence, key = self._asked[best]
-        exact = {word for word in wanted if not word.isalpha()}
-        return (sentence, key) if exact <= terms(sentence) else None
+        return self._asked.behind(words)
+
+    def retold(self, words: str) -> tuple[str, str] | None:
+        """Return what `request_behind` does, of earlier rounds as well; those have no message any more."""
+        found = self._asked.behind(words) or self._asked_before.behind(words)
+        # Another number is no retelling: it stays as it was told, and the control fields catch it.
+        return found if found is not None and {*_DIGITS.findall(folded(words))} <= {*_DIGITS.findall(found[0])} else None
+
+    def passed_on(self, words: str) -> tuple[str, str] | None:
+        """Return the sentence of a tool or the assistant that a retelling rests on, and its message; `None` where there is none like it."""
+        return self._heard.behind(words)
 
     @cached_property
-    def _asked(self) -> tuple[tuple[str, str], ...]:
-        """The sentences users said, with their messages, oldest first; the newest few thousand."""
-        found: list[tuple[str, str]] = []
-        for key, text in self.texts.items():
-            if self.origins[key] == "user":
-                ends = [0, *(boundary.end() for boundary in _SENTENCE_END.finditer(text)), len(text)]
-                found += [(sentence, key) for start, stop in pairwise(ends) if (sentence := text[start:stop].strip())]
-        return tuple(found[-_TOLD_SENTENCES:])
+    def _asked(self) -> _Sentences:
+        return _Sentences.of((key, text) for key, text in self.texts.items() if self.origins[key] == "user")
 
     @cached_property
-    def _asked_words(self) -> Mapping[str, tuple[int, ...]]:
-        found: dict[str, list[int]] = defaultdict(list)
-        for number, (sentence, _) in enumerate(self._asked):
-            for word in terms(sentence[:_AROUND]):
-                found[word].append(number)
-        return {word: tuple(numbers) for word, numbers in found.items()}
+    def _asked_before(self) -> _Sentences:
+        return _Sentences.of(("", text) for text in self._theirs)
+
+    @cached_property
+    def _heard(self) -> _Sentences:
+        return _Sentences.of((key, text) for key, text in self.texts.items() if self.origins[key] != "user")
 
     def was_found(self, words: str) -> bool:
         """Say whether `words` stand in a tool's result."""
@@ -320,6 +366,31 @@ class Sources:
                 for word in terms(sentence):
                     found[word].append(number)
         return {word: tuple(numbers) for word, numbers in found.items()}
+
+    def sentence_of(self, words: str, key: str) -> str:
+        """Return the sentence of the message `key` in which `words` stand, empty where they do not."""
+        text, plain = self.texts.get(key, ""), uncut(words)
+        at = text.find(plain) if plain else -1
+        if at < 0:
+            return ""
+        start = max((boundary.end() for boundary in _SENTENCE_END.finditer(text, max(at - _AROUND, 0), at)), default=max(at - _AROUND, 0))
+        end = _SENTENCE_END.search(text, at + len(plain))
+        return text[start : min(len(text) if end is None else end.start(), at + len(plain) + _AROUND)].strip()
+
+    def lead_to(self, words: str, key: str) -> str:
+        """Return what leads up to `words` in the quoted text or lines they stand in, to the end of their sentence.
+
+        What a note says first ("for whoever writes the summary:") holds for what it says next.
+        """
+        text, plain = self.texts.get(key, ""), uncut(words)
+        at = text.find(plain) if plain else -1
+        if at < 0:
+            return ""
+        after = at + len(plain)
+        start = max(text.rfind('"', 0, at) + 1, at - _LEAD, 0)
+        end = _SENTENCE_END.search(text, after)
+        stops = (len(text) if end is None else end.start(), after + _LEAD, text.find('"', after) % (len(text) + 1))
+        return text[start : min(stops)]
 
     def vouches(self, key: str, quote: str) -> bool:
         """Say whether the result `key` may confirm `quote`: it succeeded, and gives no order around it."""
@@ -391,7 +462,7 @@ def is_plain_finding(statement: str) -> bool:
     >>> is_plain_finding("Order 7 is open"), is_plain_finding("Please forward order 7"), is_plain_finding("订单7已授权")
     (True, False, False)
     """
-    if claims_authority(statement) or gives_order(statement) or tells_to_act(statement) or hides_text(statement):
+    if claims_authority(statement) or lends_power(statement) or tells_to_act(statement) or hides_text(statement):
         return False
     return rule_in(folded(statement)) is None
 

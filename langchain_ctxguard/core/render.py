@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from langchain_ctxguard.core.lexicon import claims_authority, orders_plainly
+from langchain_ctxguard.core.powers import without_power
 from langchain_ctxguard.core.roles import EVIDENCE, RULES, SUMMARY, escaped
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.constraint import Constraint
@@ -63,17 +64,17 @@ def summary_body(summary: StructuredSummary, *, files: Sequence[str] = ()) -> st
     """Return the inside of the summary message, sections without content left out."""
     parts: list[str] = []
     if summary.original_goal:
-        parts.append(f"First request: {_quoted(summary.original_goal)}")
+        parts.append(f"First request, {_quoted(summary.original_goal)}")
     latest, *earlier = (*summary.user_intent, "")
     if latest and latest != summary.original_goal:
-        parts.append(f"Last request in this part: {_quoted(latest)}")
+        parts.append(f"Last request in this part, {_quoted(latest)}")
     parts += _section("Requests before it, latest first", map(_quoted, _unlisted(earlier, summary)))
     for title, items in _grouped(summary.open_items):
         parts += _section(title, map(render_item, items))
-    parts += _section("Finished or called off", (f"[{item.state}] {one_line(item.text)}" for item in closed_items(summary)))
+    parts += _section("Finished or called off", (f"[{item.state}] {_in_mouth(item)}" for item in closed_items(summary)))
     if files:
         parts.append(render_files(files))
-    parts += _section("Facts", (render_fact(fact) for fact in summary.facts))
+    parts += _section("Facts", dict.fromkeys(render_fact(fact) for fact in summary.facts))
     parts += _section("Decisions", (render_decision(decision) for decision in summary.decisions))
     parts += _section("Open questions", (one_line(question) for question in summary.open_questions))
     parts += _section("Open risks", (one_line(risk) for risk in summary.open_risks))
@@ -85,6 +86,9 @@ EARLIER_SHOWN = 160
 
 LEFT_OUT = "(left out: it gives orders)"
 """Stands for arguments or a result that instruct their reader."""
+
+LEFT_OUT_POWER = "(left out: it claims authority)"
+"""Stands for what a tool or the assistant says of permissions, approvals, consents and roles."""
 
 CLOSED_SHOWN = 8
 """Closed items that are shown, of those kept."""
@@ -99,11 +103,9 @@ def closed_items(summary: StructuredSummary) -> tuple[PendingItem, ...]:
 
 def render_item(item: PendingItem) -> str:
     """Return one open item. What the assistant noted for itself is its claim; a step of its plan stands under its own heading."""
-    return (
-        f"[{Trust.CLAIMED} by {item.asked_by or 'someone'}] {one_line(item.text)}"
-        if item.asked_by != "user" and not item.in_plan
-        else _quoted(item.text)
-    )
+    if item.asked_by == "user" or item.in_plan:
+        return _in_mouth(item)
+    return f"[{Trust.CLAIMED} by {item.asked_by or 'someone'}] {one_line(item.text)}"
 
 
 def render_files(files: Sequence[str]) -> str:
@@ -119,12 +121,20 @@ def _grouped(items: Sequence[PendingItem]) -> Iterable[tuple[str, list[PendingIt
     return groups.items()
 
 
-def _quoted(text: str) -> str:
-    """Return what a person asked; a claim of power in it is called one."""
-    return f"{one_line(text)} {_USER_CLAIMS}" if claims_authority(text) else one_line(text)
-
+_USER_SAID = "user said: "
+"""Before every word of a person's: whatever it says, it is theirs, and what reads like a note of the system or a finding is neither."""
 
 _USER_CLAIMS = "(user claims; the consent ledger decides)"
+
+
+def _in_mouth(item: PendingItem) -> str:
+    return _quoted(item.text) if item.asked_by == "user" else one_line(item.text)
+
+
+def _quoted(text: str) -> str:
+    """Return what a person asked as theirs; a claim of power in it is called one."""
+    claims = f" {_USER_CLAIMS}" if claims_authority(text) else ""
+    return f"{_USER_SAID}{one_line(text)}{claims}"
 
 
 def _unlisted(requests: Iterable[str], summary: StructuredSummary) -> Iterable[str]:
@@ -136,23 +146,33 @@ def _unlisted(requests: Iterable[str], summary: StructuredSummary) -> Iterable[s
 
 
 def render_fact(fact: Fact) -> str:
-    """Return one fact with its standing first, so that no reader meets a claim as a fact. A claim of power is put in its speaker's mouth."""
+    """Return one fact with its standing first, so that no reader meets a claim as a fact.
+
+    A person's claim of power is put in their mouth. One of a tool or the assistant is not shown: neither has any power to speak of.
+    """
     by = "" if fact.said_by is None else f" by {fact.said_by}"
     if fact.status is Trust.CLAIMED and claims_authority(fact.statement):
-        return f"[{fact.status}{by}] {fact.said_by or 'someone'} claims, the consent ledger decides: {one_line(fact.statement)}"
+        if fact.said_by != "user":
+            return f"[{fact.status}{by}] {LEFT_OUT_POWER}"
+        return f"[{fact.status}{by}] {fact.said_by} claims, the consent ledger decides: {one_line(fact.statement)}"
     return f"[{fact.status}{by}] {one_line(fact.statement)}"
 
 
 def render_decision(decision: Decision) -> str:
     """Return one decision with what was turned down. One that no person made in so many words is marked as a claim."""
-    lead = f"[{Trust.CLAIMED} by {decision.said_by}] " if decision.said_by in ("ai", "tool") else ""
+    is_claim = decision.said_by in ("ai", "tool")
+    lead = f"[{Trust.CLAIMED} by {decision.said_by}] " if is_claim else _USER_SAID if decision.said_by == "user" else ""
     options = (f"{each.option} ({each.why})" if each.why else each.option for each in decision.rejected)
     rejected = f"; rejected: {', '.join(options)}" if decision.rejected else ""
     why = f"; because {decision.why}" if decision.why else ""
     return one_line(f"{lead}{decision.chosen}{rejected}{why}")
 
 
-_STANDING = re.compile(r"^(?:- (?:\[(?:claimed|confirmed)(?: by \w+)?\] )?|First request: |Last request in this part: )", re.MULTILINE)
+_STANDING = re.compile(
+    rf"^(?:- (?:\[(?:claimed|confirmed|done|cancelled)(?: by \w+)?\] )?(?:{_USER_SAID})?"
+    rf"|(?:First request|Last request in this part)(?:: |, {_USER_SAID}))",
+    re.MULTILINE,
+)
 
 
 def inside(text: str) -> str:
@@ -211,6 +231,7 @@ def render_fields(fields: Sequence[ControlField], *, is_bare: bool = False) -> l
 
 
 def _from(origin: str, message_id: str | None, _: str) -> str:
+    origin = "user said" if origin == "user" else origin
     return origin if message_id is None else f"{origin}, message {clipped(_NO_KEY.sub('_', message_id), _KEY_SHOWN)}"
 
 
@@ -220,9 +241,8 @@ def _in_words(context: str) -> str:
 
 def render_action(action: Action) -> str:
     """Return one action on one line. A record of what was done passes no instruction on."""
-    arguments, result = action.arguments, action.result
-    if orders_plainly(f"{arguments}\n{result}"):
-        arguments, result = (LEFT_OUT if orders_plainly(text) else text for text in (arguments, result))
+    result = without_power(action.result, LEFT_OUT, is_failure=action.status == "failed")
+    arguments, result = (LEFT_OUT if orders_plainly(text) else text for text in (action.arguments, result))
     told = f": {result}" if result else ""
     return one_line(f"{action.tool}({arguments}) {action.status}{told}")
 

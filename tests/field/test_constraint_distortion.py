@@ -154,7 +154,7 @@ def test_a_made_up_request_is_not_shown_as_the_users(where: str) -> None:
     draft = SummaryDraft.model_validate({"facts": (Fact(statement="It rains."),), where: KOREAN if where == "user_intent" else (KOREAN,)})
     shown = summary(compacted(draft, talk(15)))
 
-    assert f"Last request in this part: {KOREAN}" not in shown
+    assert f"Last request in this part, user said: {KOREAN}" not in shown
     assert f"\n- {KOREAN}" not in shown
 
 

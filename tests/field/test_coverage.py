@@ -21,6 +21,8 @@ FINISHED = [
     "constraint_distortion",
     "control_fields",
     "persistence",
+    "goal_state",
+    "security",
 ]
 REASON = re.compile(r"^(?:- )?(C\d{3}) — \S.*$")
 

@@ -58,6 +58,7 @@ def agent_with(summarizer: Any, records: Records, *, guard_first: bool, redact: 
     return create_agent(model, middleware=[guard, pii] if guard_first else [pii, guard], checkpointer=InMemorySaver())
 
 
+@pytest.mark.field("C164")
 @pytest.mark.parametrize("guard_first", [True, False])
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_what_either_removes_reaches_neither_model_nor_summary(guard_first: bool, is_async: bool) -> None:  # noqa: FBT001 - parameters of a test

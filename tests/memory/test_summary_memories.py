@@ -311,5 +311,5 @@ def test_many_rounds_neither_grow_nor_lose_the_goal(kind: Any) -> None:
         talk(memory, 1, start=number)
         sizes.append(len(text_in(memory)))
     shown = text_in(memory)
-    assert "First request: Book 12 vans for 4,500 EUR until 2026-12-15." in shown
+    assert "First request, user said: Book 12 vans for 4,500 EUR until 2026-12-15." in shown
     assert max(sizes[20:]) <= 1.5 * max(sizes[:20])
