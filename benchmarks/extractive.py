@@ -28,6 +28,7 @@ from langchain_ctxguard.backends.tokens import counter_for
 from langchain_ctxguard.backends.transcripts import Run, read_transcript
 from langchain_ctxguard.compact import Compaction, compact_messages
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, calls_of, text_of
+from langchain_ctxguard.domain.config import DEFAULT_WINDOW, CompactionSettings
 from langchain_ctxguard.ports import SummaryRequest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,8 +36,8 @@ LABELLED = ROOT / "benchmarks" / "labelled" / "extractive.jsonl"
 TRANSCRIPTS = ROOT.parent / "shared" / "field" / "transcripts"
 TUNE_PERCENT = 60
 KINDS = ("intent", "open_items", "decisions", "artifacts", "errors", "corrections", "latest_values")
-BOUND = 1_500
-"""Tokens a summary may take: `summary_tokens`, which in the default window is more than two in a hundred."""
+BOUND = max(CompactionSettings().summary_tokens, DEFAULT_WINDOW * 2 // 100)
+"""Tokens a summary may take: `summary_tokens`, or two in a hundred of the default window."""
 
 SIZE = 1_000
 """Messages of the shorter conversation that time is taken on."""
