@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.backends.worth import ERROR, MUST_KEEP, PENDING, QUESTION, SETTLED, STRESSED, URGENT, Standing, choice_worth, worth
+from langchain_ctxguard.backends.worth import ACCEPTED, ANSWER, ERROR, MUST_KEEP, PENDING, QUESTION, SETTLED, STRESSED, URGENT, Standing, choice_worth, worth
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import is_acknowledgement
@@ -48,8 +48,11 @@ PENDING_SHARE = 0.5
 EVICTED_SHARE = 0.4
 """The summary grows by no more than this part of what was evicted, however much its bound would allow."""
 
-SMALL_SHARE = 0.6
-"""The same where little was evicted: short talk has few words to spare."""
+SMALL_SHARE = 0.72
+"""The same where little was evicted and all of it is talk: it has few words to spare."""
+
+SMALL_WITH_TOOLS = 0.55
+"""The same where tools were called: the record of what they did takes its own part."""
 
 SMALL = 1_000
 """Tokens up to which the summary of little may grow by `SMALL_SHARE`."""
@@ -59,6 +62,9 @@ URGENT_SHARE = 0.5
 
 BRIEF = 3
 """Sentences up to which a result is one short outcome."""
+
+OFFERED = 12
+"""Sentences of an answer that a "yes" agrees to, at most."""
 
 PASTED = 40
 """Sentences above which a message of the user is taken for a pasted text."""
@@ -80,7 +86,7 @@ _SMALLEST = 120
 
 _REJECTED_FOR = (" instead of ", " rather than ", "而不是", "而非")
 _BECAUSE = (" because ", " since ", "因为", "由于")
-_USER_SIGNS = (Sign.CORRECTION, Sign.EMPHASIS, Sign.DEFERRED, Sign.PERHAPS_DEFERRED, Sign.REQUEST, Sign.DECISION, Sign.ERROR, Sign.TIME)
+_USER_SIGNS = (Sign.CORRECTION, Sign.EMPHASIS, Sign.DEFERRED, Sign.PERHAPS_DEFERRED, Sign.REQUEST, Sign.DECISION, Sign.CHOICE, Sign.AGREEMENT, Sign.ERROR, Sign.TIME)
 _AI_SIGNS = (Sign.DECISION, Sign.ERROR, Sign.TIME, Sign.DONE, Sign.NOT_DONE, Sign.UNABLE, Sign.NARRATION)
 _OTHER_SIGNS = (Sign.ERROR, Sign.TIME)
 _SIGNS: dict[Origin, tuple[Sign, ...]] = {"user": _USER_SIGNS, "ai": _AI_SIGNS, "tool": _OTHER_SIGNS, "system": _OTHER_SIGNS}
@@ -221,6 +227,9 @@ class _Reading:
     last_request: int | None = None
     finished_todos: set[str] = field(default_factory=set)
     calls: dict[str, str] = field(default_factory=dict)
+    offered: list[str] = field(default_factory=list)
+    """Keys of the sentences of the last answer."""
+
     places: Iterator[int] = field(default_factory=counting)
 
     def carry_over(self, previous: StructuredSummary, is_superseded: bool) -> None:  # noqa: FBT001 - a claim about the request
@@ -280,6 +289,10 @@ class _Reading:
         error_at = _error_line(shown) if is_error else None
         standing = Standing(speaker, is_reply, is_pasted=speaker == "user" and len(pieces) > PASTED, is_brief=len(pieces) <= BRIEF)
         edges = (0, len(pieces) - 1) if speaker == "tool" and len(pieces) > 2 else ()  # noqa: PLR2004 - a middle to stand out from
+        if speaker == "user" and not standing.is_pasted and pieces and Sign.AGREEMENT in shown[0]:
+            self._accept()
+        if is_reply:
+            self.offered = []
         for index, (piece, signs) in enumerate(zip(pieces, shown, strict=True)):
             place = next(self.places)
             if is_acknowledgement(piece.text):
@@ -287,13 +300,25 @@ class _Reading:
             if speaker in ("user", "ai"):
                 self._sort(piece, signs, speaker, place, is_only=asked == 1)
             score = ERROR if index == error_at else worth(piece.text, signs, standing) + 4 * (index in edges)
-            self.add("facts", piece.text, _Quote(piece, speaker, source), score, place)
+            self.add("facts", piece.text, _Quote(piece, speaker, source), score + ANSWER * (is_reply and index == 0), place)
+            if is_reply:
+                self.offered.append(key_of(piece.text))
         return set().union(*shown)
+
+    def _accept(self) -> None:
+        """What the user agrees to is no longer just something the assistant said."""
+        for key in self.offered[:OFFERED]:
+            if (item := self.items.get(("facts", key))) is not None:
+                item.score += ACCEPTED
+        self.offered = []
 
     def _sort(self, piece: Sentence, signs: AbstractSet[Sign], speaker: Speaker, place: int, *, is_only: bool) -> None:
         asks = is_question(piece.text)
-        if Sign.DECISION in signs and not asks:
-            self.add("decisions", piece.text, _decision(piece), choice_worth(speaker), place)
+        decided = _decided(piece, signs, asks=asks)
+        if decided is not None:
+            self.add("decisions", decided.text, _decision(decided), choice_worth(speaker), place)
+        if decided is not None and not asks:
+            pass
         elif asks and not (speaker == "user" and Sign.REQUEST in signs):
             self.questions.append(_Question(piece.shown, place, speaker, is_only))
         if speaker == "user":
@@ -340,7 +365,7 @@ class _Reading:
         for question in self.questions[-_CANDIDATES:]:
             if not self._is_answered(question, answers):
                 self.add("open_questions", question.sentence, question.sentence, QUESTION, question.place)
-            elif (asked := self.items.get(("facts", key_of(question.sentence)))) is not None and asked.score < STRESSED:
+            elif (asked := self.items.get(("facts", key_of(question.sentence)))) is not None and asked.score < STRESSED and not has_value(asked.key):
                 asked.score -= SETTLED
         shown_elsewhere = {key for section, key in self.items if section != "facts"}
         intent = " ".join(clipped(self.intent, INTENT_LENGTH).lower().split())
@@ -402,6 +427,17 @@ def _decision(piece: Sentence) -> Decision:
     return Decision(chosen=_bare(text), rejected=tuple(Rejected(option=option) for option in rejected), why=_bare(why))
 
 
+def _decided(piece: Sentence, signs: AbstractSet[Sign], *, asks: bool) -> Sentence | None:
+    """Return what of a sentence decides something: all of it, or what stands before a question about it."""
+    if not signs & {Sign.DECISION, Sign.CHOICE}:
+        return None
+    if not asks:
+        return piece
+    at = max(piece.text.rfind(mark) for mark in (", ", "，"))
+    first = piece._replace(text=piece.text[:at].rstrip(), goes_on=False)
+    return first if at > 0 and not is_acknowledgement(first.text) and Sign.CHOICE in _signs(first.text) else None
+
+
 def _bare(text: str) -> str:
     return text.strip(" ,，.。;；")
 
@@ -427,7 +463,8 @@ class _Selection:
             return request.max_tokens
         carried = "" if request.previous is None else render_summary(request.previous, version=1)
         evicted = self._count(list(request.evicted))
-        useful = text_tokens(self._count, carried) + int(max(EVICTED_SHARE * evicted, SMALL_SHARE * min(evicted, SMALL)))
+        small = SMALL_WITH_TOOLS if any(map(calls_of, request.evicted)) else SMALL_SHARE
+        useful = text_tokens(self._count, carried) + int(max(EVICTED_SHARE * evicted, small * min(evicted, SMALL)))
         return min(request.max_tokens, max(useful, self._frame + _SMALLEST))
 
     def draft(self) -> SummaryDraft:

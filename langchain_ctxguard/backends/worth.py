@@ -16,6 +16,12 @@ URGENT = 76.0
 PENDING = 80.0
 STRESSED = 65.0
 QUESTION = 55.0
+ANSWER = 8.0
+"""What the first sentence of an answer is worth more than the others."""
+
+ACCEPTED = 10.0
+"""What a sentence is worth more once the user agreed to it."""
+
 SETTLED = 24.0
 """What a question is worth less once it was answered: the answer tells what it was about."""
 

@@ -66,6 +66,10 @@ class Sign(StrEnum):
 
     REQUEST = "request"
     DECISION = "decision"
+    CHOICE = "choice"
+    """A person takes, keeps or turns down what was offered. In a model's mouth the same words decide nothing."""
+
+    AGREEMENT = "agreement"
     ERROR = "error"
     DONE = "done"
     NOT_DONE = "not_done"
@@ -105,10 +109,19 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
     ),
     Sign.DECISION: (
         *("we decided", "i decided", "i've decided", "decided to", "decided on", "go with", "going with", "we chose", "i chose", "i choose"),
-        *("we'll use", "we will use", "opted", "settled on", "we agreed", "decision", "go ahead", "proceed with", "i'll take", "i'll use"),
-        *("let's keep", "let's use", "i don't need", "no need for", "i'll go for", "too expensive", "over my budget", "above my budget"),
-        *("决定", "选择了", "我们选择", "我选择", "就选", "选定", "选用", "改用", "采用", "定为", "就用", "敲定", "就去", "就订", "就要", "就这", "我打算"),
-        *("不用了", "不需要", "太贵", "那就", "挺好", "不错"),
+        *("we'll use", "we will use", "opted", "settled on", "we agreed", "decision"),
+        *("决定", "选择了", "我们选择", "我选择", "就选", "选定", "选用", "改用", "采用", "定为", "就用", "敲定"),
+    ),
+    Sign.CHOICE: (
+        *("go ahead", "proceed with", "i'll take", "i'll use", "i'll pay", "i'll go for", "i would like to book", "i'd like to book", "let's keep"),
+        *("let's use", "let's do", "i'd prefer", "i would prefer", "i don't need", "i don't want", "no need for", "i'll skip", "i'll pass"),
+        *("too expensive", "too much", "over my budget", "above my budget", "out of my budget", "sounds good", "works for me", "i like", "instead"),
+        *("就去", "就订", "就要", "就这", "就选", "那就", "我要去", "我打算去", "我准备去", "我去", "我订", "我选", "我就", "也可以", "也行", "挺好", "不错"),
+        *("不用了", "不需要", "不去了", "算了", "太贵", "太远", "也只能"),
+    ),
+    Sign.AGREEMENT: (
+        *("yes", "yeah", "yep", "sure", "okay", "ok", "agreed", "correct", "that works", "perfect", "sounds good", "go ahead", "please proceed"),
+        *("好的", "好吧", "可以啊", "行", "不错", "没问题", "就这", "是的", "对的"),
     ),
     Sign.ERROR: (
         *("error", "exception", "traceback", "failed", "failure", "denied", "not found", "timeout", "timed out", "refused", "fatal", "panic"),
