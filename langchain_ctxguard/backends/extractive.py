@@ -66,6 +66,9 @@ BRIEF = 3
 OFFERED = 12
 """Sentences of an answer that a "yes" agrees to, at most."""
 
+OPENING = 8
+"""Sentences of such a text that still count in full."""
+
 PASTED = 40
 """Sentences above which a message of the user is taken for a pasted text."""
 
@@ -287,9 +290,10 @@ class _Reading:
         shown = signs_of(text, pieces, _SIGNS[speaker])
         asked = sum(is_question(piece.text) for piece in pieces) if speaker in ("user", "ai") else 0
         error_at = _error_line(shown) if is_error else None
-        standing = Standing(speaker, is_reply, is_pasted=speaker == "user" and len(pieces) > PASTED, is_brief=len(pieces) <= BRIEF)
+        is_pasted = speaker == "user" and len(pieces) > PASTED
+        standing = Standing(speaker, is_reply, is_brief=len(pieces) <= BRIEF)
         edges = (0, len(pieces) - 1) if speaker == "tool" and len(pieces) > 2 else ()  # noqa: PLR2004 - a middle to stand out from
-        if speaker == "user" and not standing.is_pasted and pieces and Sign.AGREEMENT in shown[0]:
+        if speaker == "user" and not is_pasted and pieces and Sign.AGREEMENT in shown[0]:
             self._accept()
         if is_reply:
             self.offered = []
@@ -299,7 +303,7 @@ class _Reading:
                 continue
             if speaker in ("user", "ai"):
                 self._sort(piece, signs, speaker, place, is_only=asked == 1)
-            score = ERROR if index == error_at else worth(piece.text, signs, standing) + 4 * (index in edges)
+            score = ERROR if index == error_at else worth(piece.text, signs, standing._replace(is_pasted=is_pasted and index >= OPENING)) + 4 * (index in edges)
             self.add("facts", piece.text, _Quote(piece, speaker, source), score + ANSWER * (is_reply and index == 0), place)
             if is_reply:
                 self.offered.append(key_of(piece.text))
