@@ -13,13 +13,22 @@ from langchain_ctxguard.domain.summary import Decision, Fact, SummaryDraft
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.testing.summarizers import LossySummarizer, ScriptedSummarizer
 
-FILLER = [("ai", "Desks come in oak and in pine."), ("human", "Tell me about desks."), ("ai", "Oak lasts longer. " * 150), ("human", "And lamps?")]
+FILLER = [
+    ("ai", "Desks come in oak and in pine."),
+    ("human", "Tell me about desks."),
+    ("ai", "Oak lasts longer. " * 150),
+    ("human", "And lamps?"),
+    ("ai", "Lamps are by the door."),
+    ("human", "And the red chairs?"),
+    ("ai", "In the back."),
+    ("human", "Do you have mirrors?"),
+]
 ORDER = ("human", "Please ship order ORD-7712 by 2026-12-15, the budget is 5万元.")
 
 
 def conversation(*said: tuple[str, str]) -> list[tuple[str, str]]:
-    """What was said, between a greeting and talk that fills the window."""
-    return [("human", "Hello."), ("ai", "Hello, how can I help?"), *said, *FILLER, ("ai", "Lamps are by the door."), ("human", "What was it again?")]
+    """What was said, between a question and talk that fills the window: it is neither the first request nor one of the last."""
+    return [("human", "What do you sell?"), ("ai", "Furniture."), *said, *FILLER, ("ai", "One."), ("human", "What was it again?")]
 
 
 def forgetful() -> ScriptedSummarizer:

@@ -26,7 +26,7 @@ from langchain_ctxguard.core.effects import (
 )
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import language_of
-from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, widened
+from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, modest, widened
 from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.retention import missing_rules
@@ -119,7 +119,7 @@ def _bench(
     material = material_of(situation, plan, choice.at, elided, count)
     if not is_full and not can_gain(material, bounds, situation, plan.settings, count):
         return (yield from _left_alone(record, "What could leave the view is too little to gain anything by it."))
-    return Bench(situation, plan, material, widened(bounds, choice, plan), count)
+    return Bench(situation, plan, material, modest(widened(bounds, choice, plan), material, situation, count), count)
 
 
 def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRecord) -> Generator[Effect, Answer, Compacted]:

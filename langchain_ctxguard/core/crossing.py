@@ -6,7 +6,7 @@ The summarizer gets no vote: what the view after does not say is copied into it,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.core.bounds import bounded_evidence, text_tokens
 from langchain_ctxguard.core.carried import sentence_of
 from langchain_ctxguard.core.compile import rendered, rendered_digests
-from langchain_ctxguard.core.diff import diff_fields, stale_mentions
+from langchain_ctxguard.core.diff import diff_fields, how_changed, stale_mentions
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.field_text import folded
@@ -23,7 +23,7 @@ from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.labels import is_same_label
 from langchain_ctxguard.core.ledger import Said, merge_fields
 from langchain_ctxguard.core.lexicon import claims_authority
-from langchain_ctxguard.core.normalize import key_of, normalize
+from langchain_ctxguard.core.normalize import group_of, is_same_field_value, key_of, normalize
 from langchain_ctxguard.core.render import inside, render_evidence, render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.situation import FieldPlan
@@ -201,7 +201,21 @@ def compared(fields: Sequence[ControlField], shown: Sequence[BaseMessage], seen:
             lost.append(FieldChange(before=change.before))
         else:
             changed.append(change)
+    named = {change.before.field_id for change in changed}
+    changed += [change for change in _contradicted(fields, found, seen) if change.before.field_id not in named]
     return FieldDiff(lost=tuple(lost), changed=tuple(changed), added=diff.added, kept=diff.kept + len(fields) - len(missing))
+
+
+def _contradicted(fields: Sequence[ControlField], found: Sequence[ControlField], seen: Watched) -> Iterator[FieldChange]:
+    """Yield the values nobody said that stand under the label of a field, though that field is still told elsewhere."""
+    labelled = [field for field in fields if field.label and field.kind not in STATEMENTS]
+    for other in found:
+        if not other.label or other.kind in STATEMENTS or key_of(other) in seen.known:
+            continue
+        for field in labelled:
+            if group_of(field.kind) == group_of(other.kind) and is_same_label(field.label, other.label) and not is_same_field_value(field, other):
+                yield FieldChange(before=field, after=other, how=how_changed(field, other))
+                break
 
 
 def _in_its_place(change: FieldChange) -> ControlField | None:

@@ -158,6 +158,10 @@ class _Comparison:
         used: set[int] = set()
         lost, changed = [], []
         for field in gone:
+            short = self._without_year(field)
+            if short is not None:
+                lost.append(FieldChange(before=field, how="blurred", found=short.raw))
+                continue
             twin = self._instead(field, used)
             if twin is not None:
                 used.add(id(twin))
@@ -182,6 +186,8 @@ class _Comparison:
     def _is_same(self, field: ControlField, other: ControlField) -> bool:
         if group_of(field.kind) != group_of(other.kind):
             return False
+        if _is_shorter_date(field, other):
+            return False
         if field.value is not None and other.value is not None and field.kind == other.kind and is_same_value(field.kind, field.value, other.value):
             return True
         if field.kind is FieldKind.DATETIME and other.kind is FieldKind.DATE:
@@ -189,6 +195,10 @@ class _Comparison:
         return self.fold(folded(field.raw)) == self.fold(folded(other.raw)) or (
             field.value is not None and other.value is not None and field.kind == other.kind and self.fold(field.value) == self.fold(other.value)
         )
+
+    def _without_year(self, field: ControlField) -> ControlField | None:
+        """Return the same day without its year, where that is all that is left of a date: 30 June says less than 2026-06-30."""
+        return next((other for other in self.by_group.get(group_of(field.kind), ()) if _is_shorter_date(field, other)), None)
 
     def _is_told(self, field: ControlField) -> bool:
         """Say whether a statement still stands: word for word, or in the words of another statement with the same negations."""
@@ -271,6 +281,12 @@ class _Comparison:
         if best < _TURNED or _polarity(raw) == _polarity(words):
             return None, None
         return "negated", words
+
+
+def _is_shorter_date(field: ControlField, other: ControlField) -> bool:
+    if field.kind not in _MOMENTS or field.value is None or other.value is None or not other.value.startswith("--"):
+        return False
+    return not field.value.startswith("--") and field.value[5:] == other.value.removeprefix("--")
 
 
 def _polarity(text: str) -> int:

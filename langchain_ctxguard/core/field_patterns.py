@@ -277,8 +277,8 @@ def ending_words(text: str) -> list[int]:
 
 
 LIMITS = (
-    r"\b(?i:limit|at most|at least|no more than|up to|max(?:imum)?|min(?:imum)?|cap|order|ship|need|needs|buy|require|deliver|reduce|within|below"
-    r"|above|over|under|dose|every|each|send|book)\b"
+    r"\b(?i:limit|at most|at least|no more than|up to|max(?:imum)?|min(?:imum)?|cap|order|ship|need|needs|buy|wants?|asked for|require|deliver|reduce"
+    r"|within|below|above|over|under|dose|every|each|send|book)\b"
     "|不超过|不低于|不高于|上限|以内|以下|以上|最多|至少|限|订|下单|要|买|印|做|每次|一天|一次|备|发|清单|送"
 )
 """Words beside a quantity that say it was ordered, dosed or limited."""

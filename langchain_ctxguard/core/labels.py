@@ -338,6 +338,9 @@ def parts_of(label: str) -> tuple[str, frozenset[str]]:
         main, last, head = main[: last.start()] + main[last.end() :], event, _HEAD_OF[event.group().lower()]
     rest = (main[: last.start()] + " " + main[last.end() :]).replace("-", " ").split()
     qualifiers = frozenset((*rest, *behind.split())) - _DULL - _SAYS_NOTHING
+    if behind.endswith((" a", " A")):
+        # A letter behind a noun names one of several; before one it would be an article.
+        qualifiers |= {"a"}
     if head == "limit" and not qualifiers.isdisjoint(_SPENT):
         head, qualifiers = "budget", qualifiers - _SPENT
     return head, qualifiers

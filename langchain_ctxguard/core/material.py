@@ -36,6 +36,7 @@ _ASKED_LEAST = 300
 _CARRIED_LEAST = 400
 """Tokens for carried fields: twenty values without their sentences."""
 
+_SUMMARY_OF_EVICTED = 0.75
 _FLOOR_SLACK = 48
 
 
@@ -112,6 +113,14 @@ def widened(bounds: Bounds, choice: Choice, plan: Plan) -> Bounds:
         return bounds
     free = plan.goal - (choice.needed - bounds.floor) - bounds.evidence
     return replace(bounds, summary=max(bounds.summary, min(_most(plan), free)))
+
+
+def modest(bounds: Bounds, material: Material, situation: Situation, count: CountTokens) -> Bounds:
+    """Return `bounds` with a summary of at most three quarters of what it stands for: of little text a full-sized one would save nothing."""
+    body = situation.head.body
+    present = 0 if body is None else count(rendered(body, version=situation.head.version))
+    most = int(_SUMMARY_OF_EVICTED * (material.tokens + present))
+    return replace(bounds, summary=max(bounds.floor, min(bounds.summary, most)))
 
 
 def _most(plan: Plan) -> int:

@@ -150,7 +150,7 @@ def render_decision(decision: Decision) -> str:
     return one_line(f"{lead}{decision.chosen}{rejected}{why}")
 
 
-_STANDING = re.compile(r"^- \[(?:claimed|confirmed)(?: by \w+)?\] ", re.MULTILINE)
+_STANDING = re.compile(r"^(?:- (?:\[(?:claimed|confirmed)(?: by \w+)?\] )?|First request: |Last request in this part: )", re.MULTILINE)
 
 
 def inside(text: str) -> str:
@@ -158,7 +158,7 @@ def inside(text: str) -> str:
     for tag in (SUMMARY, EVIDENCE):
         body, closing, _ = text.rpartition(f"\n</{tag}>\n")
         if closing:
-            return _STANDING.sub("- ", body.partition("\n")[2])
+            return _STANDING.sub("", body.partition("\n")[2])
     return text
 
 

@@ -305,6 +305,25 @@ class Turns:
         return found if isinstance(found, ContextHead) else ContextHead(version=0)
 
     @property
+    def fields(self) -> FieldPlan:
+        """How control fields are looked for."""
+        return self._fields or FieldPlan()
+
+    @property
+    def count(self) -> CountTokens:
+        """The guard's own counter."""
+        return self._count
+
+    @property
+    def settings(self) -> CompactionSettings:
+        """Trigger, window and bounds."""
+        return self._settings
+
+    def tools_tokens(self, tools: Sequence[Any]) -> int:
+        """Return what tool contracts cost."""
+        return self._reader.tools_tokens(tools)
+
+    @property
     def versions(self) -> VersionLog | None:
         """The versions on record, `None` without a store."""
         return None if self._on_record is None else self._on_record.versions

@@ -46,10 +46,10 @@ class ContextVerifier(AgentMiddleware[Any, Any, Any]):
         self,
         guard: HasTurns | GuardConfig | str | Path,
         *,
-        on_loss: Action = "repair",
+        on_loss: Action | None = None,
         on_change: Action | None = None,
         patterns: Mapping[str, str] | None = None,
-        timezone: str = "UTC",
+        timezone: str | None = None,
         clock: Clock | None = None,
     ) -> None:
         """Bind the guard whose rules, hooks, window and counter are used.
@@ -59,10 +59,10 @@ class ContextVerifier(AgentMiddleware[Any, Any, Any]):
             on_loss: What is done where something is gone, torn or weakened. `repair`: lost values are put back as untrusted text with the sentence
                 they were said in, calls and results are paired again, the current request is put back. `rollback`: the view from before the
                 compaction is sent as long as it fits the window and this process knows it, else it is repaired. `warn`: only the hooks are told.
-                `ask`: a person is shown both and answers `approve`, `repair` or `rollback`.
+                `ask`: a person is shown both and answers `approve`, `repair` or `rollback`. `None`: `control_fields.on_loss` of the guard's config.
             on_change: The same where another value stands in the place of one; `None`: as `on_loss`.
-            patterns: Further fields by name, as RE2 patterns; see `extract_fields`.
-            timezone: IANA name of the zone days and clock times are counted in.
+            patterns: Further fields by name, as RE2 patterns; see `extract_fields`. `None`: those of the config.
+            timezone: IANA name of the zone days and clock times are counted in; `None`: that of the config.
             clock: Says what time it is; `None`: the system's, in UTC.
 
         Raises:

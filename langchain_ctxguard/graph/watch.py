@@ -120,23 +120,24 @@ class Watch:
         self,
         turns: Turns,
         *,
-        on_loss: Action = "repair",
+        on_loss: Action | None = None,
         on_change: Action | None = None,
         patterns: Any = None,
-        timezone: str = "UTC",
+        timezone: str | None = None,
         clock: Clock | None = None,
     ) -> None:
         """Wire everything, as `ContextVerifier` documents it."""
         self._turns = turns
-        self._on_loss = action_of("on_loss", on_loss)
+        fields = turns.fields
+        self._on_loss = fields.settings.on_loss if on_loss is None else action_of("on_loss", on_loss)
         self._on_change = self._on_loss if on_change is None else action_of("on_change", on_change)
-        self._extraction = Extraction(pattern_set(patterns), timezone, clock or _now)
+        found = fields.patterns if patterns is None else pattern_set(patterns)
+        self._extraction = Extraction(found, fields.timezone if timezone is None else timezone, clock or _now)
         # A zone nobody knows is refused while wiring, not in a call.
         moved_on(VerifiedHead(), [HumanMessage("1")], self._extraction)
-        # The guard's own counter, window and tool costs: they have no public door.
-        self._count = turns._count  # noqa: SLF001
-        self._settings = turns._settings  # noqa: SLF001
-        self._tool_tokens = turns._reader.tools_tokens  # noqa: SLF001
+        self._count = turns.count
+        self._settings = turns.settings
+        self._tool_tokens = turns.tools_tokens
         self._is_silent = self._on_loss == "warn" and self._on_change == "warn"
         self._heads: Bounded[VerifiedHead] = Bounded(_HEADS)
         self._read: Bounded[_Read] = Bounded(_THREADS)

@@ -86,7 +86,7 @@ class PromptSummarizer:
 
 
 def prose_of(summary: StructuredSummary | None) -> str:
-    """Return what an earlier summary tells, a statement per line; the first request stands beside every summary and need not be told again."""
+    """Return what an earlier summary tells, a statement per line; requests stand beside every summary and need not be told again."""
     if summary is None:
         return ""
     told = [
@@ -94,8 +94,7 @@ def prose_of(summary: StructuredSummary | None) -> str:
         *(fact.statement for fact in summary.facts),
         *(decision.chosen for decision in summary.decisions),
     ]
-    intents = [text for text in summary.user_intent[:1] if text != summary.original_goal]
-    return "\n".join([*intents, *told, *summary.open_questions, *summary.open_risks])
+    return "\n".join([*told, *summary.open_questions, *summary.open_risks])
 
 
 def portions(

@@ -391,7 +391,7 @@ def test_a_model_too_small_for_anything_overflows() -> None:
 
 def test_the_previous_summary_is_given_to_the_model() -> None:
     """What was kept before is there to be carried on, and its sources stay valid."""
-    previous = StructuredSummary(user_intent="旧目标", facts=(Fact(statement="The code is 7741.", source="old-1", quote="7741"),))
+    previous = StructuredSummary(user_intent=("旧目标",), facts=(Fact(statement="The code is 7741.", source="old-1", quote="7741"),))
     model = answering(json.dumps({"facts": [{"statement": "The code is 7741.", "source": "old-1", "quote": "7741"}]}))
     draft = summarize(model, ask(previous=previous))
 
@@ -487,7 +487,7 @@ def test_a_name_nobody_can_load_is_refused_while_constructing() -> None:
 
 def test_the_prompt_changes_only_on_purpose() -> None:
     """What the model is sent is a contract: a changed word shows as a changed snapshot, to be reviewed and replaced by hand."""
-    previous = StructuredSummary(user_intent="旧目标", facts=(Fact(statement="Total 80 EUR.", said_by="tool", source="r1", quote="80 EUR"),))
+    previous = StructuredSummary(user_intent=("旧目标",), facts=(Fact(statement="Total 80 EUR.", said_by="tool", source="r1", quote="80 EUR"),))
     model = answering(PLAIN)
     summarize(model, ask(previous=previous, must_keep=("refund 80 EUR",), language="zh"))
 
@@ -532,6 +532,7 @@ CHINESE = json.dumps({"user_intent": "用户想要退款", "facts": [{"statement
 ENGLISH = json.dumps({"user_intent": "The user wants a refund", "facts": [{"statement": "The amount of the refund is settled"}]})
 
 
+@pytest.mark.field("C088")
 @pytest.mark.parametrize(("language", "right", "wrong"), [("zh", CHINESE, ENGLISH), ("en", ENGLISH, CHINESE)])
 async def test_an_answer_in_another_language_is_asked_for_once_more(language: str, right: str, wrong: str) -> None:
     """The second answer counts; one that is wrong again is taken, and the record says so."""

@@ -194,11 +194,11 @@ def test_where_too_little_could_leave_nobody_is_paid() -> None:
     assert ("skipped", "What could leave the view is too little to gain anything by it.") == (drive.outcome, drive.done.record.reason)
 
 
-def test_a_gain_under_a_fifth_of_what_is_evicted_is_rejected() -> None:
-    """A summary as long as what it stands for is none."""
-    messages = [human("q " * 180), ai("a " * 180), human("now"), ai("ok")]
+def test_a_gain_under_the_share_asked_for_is_rejected() -> None:
+    """A summary is cut to three quarters of what it stands for; where more is to be saved, that is no summary."""
+    messages = [human("q " * 4_000), ai("a " * 4_000), human("now"), ai("ok")]
     long = SummaryDraft(facts=tuple(Fact(statement=f"{number} " + "fact " * 60) for number in range(12)))
-    drive = Drive(situation(messages), plan(settings={"summary_tokens": 4_000}, window=1_000_000), [long])
+    drive = Drive(situation(messages), plan(settings={"summary_tokens": 4_000, "min_gain": 0.95}, window=1_000_000), [long])
 
     assert ("rejected", 1) == (drive.outcome, drive.done.record.attempts)
     assert "at least" in drive.done.record.reason

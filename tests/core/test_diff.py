@@ -163,3 +163,13 @@ def test_many_lost_values_beside_a_long_text_are_compared_in_seconds() -> None:
     diff = diff_fields(known, known[:1_000], text=text)
     assert time.process_time() - began < 10
     assert ({"ORD-99999"}, {"digit"}, 1_000) == ({change.found for change in diff.lost}, {change.how for change in diff.lost}, len(diff.lost))
+
+
+def test_a_date_that_lost_its_year_is_blurred() -> None:
+    """The other way round nothing is lost: a day without a year that got one says more than before."""
+    full, short = extract_fields("Due on 2026-06-30."), extract_fields("Due on June 30.")
+
+    diff = diff_fields(full, short, text="Due on June 30.")
+    assert [("blurred", "June 30")] == [(change.how, change.found) for change in diff.lost]
+    assert () == diff.changed
+    assert diff_fields(short, full, text="Due on 2026-06-30.").is_clean

@@ -29,7 +29,7 @@ def head_of(text: str = "goal", number: int = 3) -> ContextHead:
         body=ContextBody(
             summary=StructuredSummary(
                 original_goal=text,
-                facts=(Fact(statement=text, status=Trust.CONFIRMED, said_by="tool", source="m1", quote=text),),
+                facts=(Fact(statement=text, status=Trust.CONFIRMED, said_by="tool", source="m1", quote=text or None),),
                 decisions=(Decision(chosen=text, rejected=(text,), why=text),),
                 language="zh",
             ),

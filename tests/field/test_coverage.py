@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
-FINISHED = ["pairing", "summary_failure", "loop_no_progress", "token_count", "provider_format", "constraint_loss", "constraint_distortion"]
+FINISHED = [
+    "pairing",
+    "summary_failure",
+    "loop_no_progress",
+    "token_count",
+    "provider_format",
+    "constraint_loss",
+    "constraint_distortion",
+    "control_fields",
+]
 REASON = re.compile(r"^(?:- )?(C\d{3}) — \S.*$")
 
 

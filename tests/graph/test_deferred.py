@@ -72,7 +72,7 @@ def guarded(extractor: Any, events: Events, *, saver: Any = None) -> tuple[Any, 
     """An agent whose compactions lose everything, and an extractor that looks at them later."""
     model = Reader()
     guard = ContextGuard(
-        GuardConfig(), summarizer=Forgetful(), trigger=("messages", 9), keep=("turns", 1), hooks=[events],
+        GuardConfig(), summarizer=Forgetful(), trigger=("messages", 15), keep=("turns", 1), hooks=[events],
         extensions=Extensions(deferred_extractor=extractor),
     )  # fmt: skip
     return create_agent(model, [], middleware=[guard], checkpointer=saver or InMemorySaver()), model
@@ -80,7 +80,7 @@ def guarded(extractor: Any, events: Events, *, saver: Any = None) -> tuple[Any, 
 
 def until_compacted(graph: Any) -> None:
     """Say hello, the name, and enough to have both evicted."""
-    for said in ({"messages": [("human", "Hello.")]}, {"messages": [("human", f"It goes to {NAME} please.")]}, talk(1), talk(2), talk(3)):
+    for said in ({"messages": [("human", "What is there?")]}, {"messages": [("human", f"It goes to {NAME} please.")]}, *map(talk, range(1, 7))):
         graph.invoke(said, THREAD)
 
 
@@ -129,7 +129,7 @@ def test_an_extractor_that_fails_changes_nothing() -> None:
     graph.invoke({"messages": [("human", "Go on.")]}, THREAD)
 
     assert "RuntimeError" in event.detail
-    assert "Hello" not in event.detail
+    assert "What is there" not in event.detail
     assert "They talked" in model.seen[-1]
 
 
@@ -152,7 +152,7 @@ async def test_an_async_run_is_mended_too() -> None:
     """The same steps."""
     names, events = Names(), Events()
     graph, model = guarded(names, events)
-    for said in ({"messages": [("human", "Hello.")]}, {"messages": [("human", f"It goes to {NAME} please.")]}, talk(1), talk(2), talk(3)):
+    for said in ({"messages": [("human", "What is there?")]}, {"messages": [("human", f"It goes to {NAME} please.")]}, *map(talk, range(1, 7))):
         await graph.ainvoke(said, THREAD)
     events.wait_for("fields_found_late")
     await graph.ainvoke({"messages": [("human", "Who gets it?")]}, THREAD)

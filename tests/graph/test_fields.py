@@ -86,12 +86,12 @@ def test_the_order_number_outlives_the_compaction_that_loses_it() -> None:
 def test_a_person_decides_and_the_same_draft_is_judged(choice: str, is_carried: bool, is_compacted: bool) -> None:  # noqa: FBT001 - a table
     """The graph pauses before anything is committed; on resume no second summary is paid, and what is not a choice rejects."""
     summarizer = Forgetful()
-    graph, model = agent(summarizer, config={"on_loss": "ask"}, messages=9)
-    graph.invoke({"messages": [("human", "Hello.")]}, THREAD)
+    graph, model = agent(summarizer, config={"on_loss": "ask"}, messages=15)
+    graph.invoke({"messages": [("human", "What do you sell?")]}, THREAD)
     graph.invoke({"messages": [("human", "Ship ORD-7712 by 2026-12-15.")]}, THREAD)
-    graph.invoke(talk(1), THREAD)
-    graph.invoke(talk(2), THREAD)
-    paused = graph.invoke(talk(3), THREAD)
+    for number in range(1, 6):
+        graph.invoke(talk(number), THREAD)
+    paused = graph.invoke(talk(6), THREAD)
 
     question = paused["__interrupt__"][0].value
     assert "control_fields" == question["type"]
@@ -108,10 +108,10 @@ def test_a_person_decides_and_the_same_draft_is_judged(choice: str, is_carried: 
 async def test_a_person_is_asked_in_an_async_run_too() -> None:
     """One flow, two drivers."""
     summarizer = Forgetful()
-    graph, model = agent(summarizer, config={"on_loss": "ask"}, messages=9)
-    for said in ({"messages": [("human", "Hello.")]}, {"messages": [("human", "Ship ORD-7712.")]}, talk(1), talk(2)):
+    graph, model = agent(summarizer, config={"on_loss": "ask"}, messages=15)
+    for said in ({"messages": [("human", "What is there?")]}, {"messages": [("human", "Ship ORD-7712.")]}, *map(talk, range(1, 6))):
         await graph.ainvoke(said, THREAD)
-    paused = await graph.ainvoke(talk(3), THREAD)
+    paused = await graph.ainvoke(talk(6), THREAD)
     assert "__interrupt__" in paused
 
     await graph.ainvoke(Command(resume="repair"), THREAD)
@@ -123,10 +123,10 @@ async def test_a_person_is_asked_in_an_async_run_too() -> None:
 def test_a_message_in_between_voids_the_draft() -> None:
     """What a person would decide about is not what would be evicted any more: another draft is made and asked about."""
     summarizer = Forgetful()
-    graph, _ = agent(summarizer, config={"on_loss": "ask"}, messages=9)
-    for said in ({"messages": [("human", "Hello.")]}, {"messages": [("human", "Ship ORD-7712.")]}, talk(1), talk(2)):
+    graph, _ = agent(summarizer, config={"on_loss": "ask"}, messages=15)
+    for said in ({"messages": [("human", "What is there?")]}, {"messages": [("human", "Ship ORD-7712.")]}, *map(talk, range(1, 6))):
         graph.invoke(said, THREAD)
-    assert "__interrupt__" in graph.invoke(talk(3), THREAD)
+    assert "__interrupt__" in graph.invoke(talk(6), THREAD)
 
     assert "__interrupt__" in graph.invoke({"messages": [("human", "And the lamp?"), ("human", "The red one.")]}, THREAD)
 
@@ -136,11 +136,11 @@ def test_a_message_in_between_voids_the_draft() -> None:
 def test_the_ledger_lies_in_the_state_and_serves_another_process() -> None:
     """A guard that never saw the messages carries the value on over a second compaction."""
     saver = InMemorySaver()
-    first, _ = agent(Forgetful(), messages=9, saver=saver)
-    for said in ({"messages": [("human", "Hello.")]}, {"messages": [("human", "Ship ORD-7712.")]}, talk(1), talk(2), talk(3)):
+    first, _ = agent(Forgetful(), messages=15, saver=saver)
+    for said in ({"messages": [("human", "What is there?")]}, {"messages": [("human", "Ship ORD-7712.")]}, *map(talk, range(1, 7))):
         first.invoke(said, THREAD)
-    second, model = agent(Forgetful(), messages=9, saver=saver)
-    for number in range(4, 12):
+    second, model = agent(Forgetful(), messages=15, saver=saver)
+    for number in range(7, 24):
         second.invoke(talk(number), THREAD)
 
     assert "ORD-7712" in model.seen[-1]

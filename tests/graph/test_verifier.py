@@ -707,3 +707,11 @@ def test_what_is_known_stays_bounded() -> None:
     assert len(raw["body"]) < 130_000
     assert len(known(agent).ledger) <= 200
     assert len(known(agent).carried) <= 20
+
+
+def test_what_is_done_about_a_loss_stands_in_the_config() -> None:
+    """So do the patterns and the zone; an argument wins."""
+    config = GuardConfig.from_dict({"control_fields": {"on_loss": "warn", "patterns": {"bay": "B-[0-9]+"}}, "timezone": "Asia/Shanghai"})
+    watch = ContextVerifier(ContextGuard(config))._watch
+    assert ("warn", "Asia/Shanghai", ("bay",)) == (watch._on_loss, watch._extraction.timezone, watch._extraction.patterns.names)
+    assert "rollback" == ContextVerifier(ContextGuard(config), on_loss="rollback")._watch._on_loss

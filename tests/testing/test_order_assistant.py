@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -156,10 +157,14 @@ def test_without_rules_all_ways_are_alike() -> None:
 
 
 def test_two_runs_give_equal_results() -> None:
-    """Nothing in the run is left to chance."""
+    """Nothing in the run is left to chance but the ids that LangGraph gives to messages: where a source is named, one costs a token more or less."""
     first, second = (run_order_assistant(language="zh") for _ in range(2))
 
-    assert first == second
+    assert [replace(result, tokens_before=0, tokens_after=0) for result in first] == [
+        replace(result, tokens_before=0, tokens_after=0) for result in second
+    ]
+    for one, other in zip(first, second, strict=True):
+        assert (one.tokens_before, one.tokens_after) == pytest.approx((other.tokens_before, other.tokens_after), rel=0.02)
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "both"])
