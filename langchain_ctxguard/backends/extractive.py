@@ -321,9 +321,7 @@ class _Reading:
         decided = _decided(piece, signs, asks=asks)
         if decided is not None:
             self.add("decisions", decided.text, _decision(decided), choice_worth(speaker), place)
-        if decided is not None and not asks:
-            pass
-        elif asks and not (speaker == "user" and Sign.REQUEST in signs):
+        if asks and not (speaker == "user" and Sign.REQUEST in signs):
             self.questions.append(_Question(piece.shown, place, speaker, is_only))
         if speaker == "user":
             is_standing = Sign.DEFERRED in signs or (Sign.PERHAPS_DEFERRED in signs and Sign.REQUEST in signs)
@@ -453,12 +451,12 @@ class _Selection:
         """Settle what is open and set the room."""
         self._reading = reading
         self._request = request
-        self._requests = self._shown_requests()
-        reading.close(self._requests)
         self._count: TokenCounter = request.count
         self._frame = text_tokens(self._count, render_summary(StructuredSummary(), version=1))
         self._empty = text_tokens(self._count, "")
         self._bound = self._useful_bound()
+        self._requests = self._shown_requests()
+        reading.close(self._requests)
 
     def _useful_bound(self) -> int:
         """Return the bound, less if so little was evicted that filling it would save nothing."""
@@ -474,7 +472,7 @@ class _Selection:
     def draft(self) -> SummaryDraft:
         """Return what fits."""
         room = self._bound - self._frame - self._told_cost()
-        intent = self._intent(room // 2)
+        intent = self._fitting(self._reading.intent, room // 2)
         room -= self._cost(intent) if intent else 0
         forced = [_Item("facts", key_of(fact.statement), fact, MUST_KEEP, 0) for fact in kept_verbatim(self._request)]
         room -= sum(self._cost(item.line()) for item in forced)
@@ -501,17 +499,18 @@ class _Selection:
         earlier = recent(asked, request.evicted)[:-1]
         before = () if request.previous is None else request.previous.user_intent
         shown = [*before[: max(0, INTENTS_KEPT - 1 - len(earlier))], *earlier]
-        return [clipped(goal, INTENT_LENGTH), *(clipped(text, EARLIER_SHOWN) for text in shown if text != goal)]
+        # A first request as long as this is shown in part.
+        return [self._fitting(goal, (self._bound - self._frame) // 4), *(clipped(text, EARLIER_SHOWN) for text in shown if text != goal)]
 
     def _told_cost(self) -> int:
         """Return what those requests will cost."""
         return min(sum(self._cost(text) for text in self._requests if text), self._bound // 3)
 
-    def _intent(self, room: int) -> str:
-        intent = clipped(self._reading.intent, INTENT_LENGTH)
-        while len(intent) > 16 and self._cost(intent) > room:  # noqa: PLR2004 - less says nothing
-            intent = clipped(intent.rstrip("…"), len(intent) * 3 // 4)
-        return intent
+    def _fitting(self, text: str, room: int) -> str:
+        text = clipped(text, INTENT_LENGTH)
+        while len(text) > 16 and self._cost(text) > room:  # noqa: PLR2004 - less says nothing
+            text = clipped(text.rstrip("…"), len(text) * 3 // 4)
+        return text
 
     def _cost(self, line: str) -> int:
         return text_tokens(self._count, f"- {line}\n") - self._empty + 1
