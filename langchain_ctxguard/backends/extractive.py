@@ -373,8 +373,10 @@ class _Reading:
         intent = " ".join(clipped(self.intent, INTENT_LENGTH).lower().split())
         told = "\n".join(" ".join(text.lower().split()) for text in requests)
         for (section, key), item in list(self.items.items()):
-            is_latest = item.place >= self.intent_place and section != "decisions" and key in intent
-            is_in_intent = is_latest or (section == "facts" and key in told)
+            # A choice that is itself one of the requests is told as one.
+            is_request = section == "decisions" and item.score == choice_worth("user") and not _signs(key) & {Sign.DECISION}
+            is_latest = item.place >= self.intent_place and (section != "decisions" or is_request) and key in intent
+            is_in_intent = is_latest or ((section == "facts" or is_request) and key in told)
             if is_in_intent and section == "facts" and STRESSED <= item.score:
                 continue  # What is stressed outlives the request it came with.
             if is_in_intent or (section == "facts" and key in shown_elsewhere):

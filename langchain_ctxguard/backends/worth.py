@@ -49,7 +49,7 @@ def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
     """Return how much a sentence would be missed. Stress counts only in the user's mouth: tools and models give no orders."""
     speaker = standing.speaker
     # Bytes, because a letter of some scripts costs as much as a word of others.
-    score = _BASE[speaker] - len(text.encode("utf-8", "replace")) / 30
+    score = _BASE[speaker] - len(text.encode("utf-8", "replace")) / 20
     score += _REPLY * standing.is_reply - _PASTED * standing.is_pasted
     if is_listing(text):
         return score - 30
