@@ -223,7 +223,7 @@ def main() -> int:
         write(
             "extractive",
             measured=(
-                "`compact_messages(keep=(\"turns\", 1))` with the extractive summarizer over the conversations of `labelled/extractive.jsonl`: pieces "
+                '`compact_messages(keep=("turns", 1))` with the extractive summarizer over the conversations of `labelled/extractive.jsonl`: pieces '
                 "that stand word for word in what the model would see (`seen`), and in summary and evidence alone (`told`). `tune` and `held` are "
                 "parted by a hash of the id; `compacted` leaves out conversations so short that a summary saved nothing and all of it was kept. "
                 f"`seconds_per_mb`: the summarizer alone, CPU time, median of 3 on {cores()}."

@@ -12,7 +12,20 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.backends.worth import ACCEPTED, ANSWER, ERROR, MUST_KEEP, PENDING, QUESTION, SETTLED, STRESSED, URGENT, Standing, choice_worth, worth
+from langchain_ctxguard.backends.worth import (
+    ACCEPTED,
+    ANSWER,
+    ERROR,
+    MUST_KEEP,
+    PENDING,
+    QUESTION,
+    SETTLED,
+    STRESSED,
+    URGENT,
+    Standing,
+    choice_worth,
+    worth,
+)
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import is_acknowledgement
@@ -89,7 +102,18 @@ _SMALLEST = 120
 
 _REJECTED_FOR = (" instead of ", " rather than ", "而不是", "而非")
 _BECAUSE = (" because ", " since ", "因为", "由于")
-_USER_SIGNS = (Sign.CORRECTION, Sign.EMPHASIS, Sign.DEFERRED, Sign.PERHAPS_DEFERRED, Sign.REQUEST, Sign.DECISION, Sign.CHOICE, Sign.AGREEMENT, Sign.ERROR, Sign.TIME)
+_USER_SIGNS = (
+    Sign.CORRECTION,
+    Sign.EMPHASIS,
+    Sign.DEFERRED,
+    Sign.PERHAPS_DEFERRED,
+    Sign.REQUEST,
+    Sign.DECISION,
+    Sign.CHOICE,
+    Sign.AGREEMENT,
+    Sign.ERROR,
+    Sign.TIME,
+)
 _AI_SIGNS = (Sign.DECISION, Sign.ERROR, Sign.TIME, Sign.DONE, Sign.NOT_DONE, Sign.UNABLE, Sign.NARRATION)
 _OTHER_SIGNS = (Sign.ERROR, Sign.TIME)
 _SIGNS: dict[Origin, tuple[Sign, ...]] = {"user": _USER_SIGNS, "ai": _AI_SIGNS, "tool": _OTHER_SIGNS, "system": _OTHER_SIGNS}
@@ -303,7 +327,11 @@ class _Reading:
                 continue
             if speaker in ("user", "ai"):
                 self._sort(piece, signs, speaker, place, is_only=asked == 1)
-            score = ERROR if index == error_at else worth(piece.text, signs, standing._replace(is_pasted=is_pasted and index >= OPENING)) + 4 * (index in edges)
+            score = (
+                ERROR
+                if index == error_at
+                else worth(piece.text, signs, standing._replace(is_pasted=is_pasted and index >= OPENING)) + 4 * (index in edges)
+            )
             self.add("facts", piece.text, _Quote(piece, speaker, source), score + ANSWER * (is_reply and index == 0), place)
             if is_reply:
                 self.offered.append(key_of(piece.text))
@@ -377,7 +405,7 @@ class _Reading:
             is_request = section == "decisions" and item.score == choice_worth("user") and not _signs(key) & {Sign.DECISION}
             is_latest = item.place >= self.intent_place and (section != "decisions" or is_request) and key in intent
             is_in_intent = is_latest or ((section == "facts" or is_request) and key in told)
-            if is_in_intent and section == "facts" and STRESSED <= item.score:
+            if is_in_intent and section == "facts" and item.score >= STRESSED:
                 continue  # What is stressed outlives the request it came with.
             if is_in_intent or (section == "facts" and key in shown_elsewhere):
                 del self.items[section, key]

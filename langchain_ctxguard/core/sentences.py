@@ -46,8 +46,8 @@ _COUNTED = re.compile(r"[一二两三四五六七八九十百千万亿][元块�
 
 _LISTED = re.compile(r"\d{1,6}\s?[:|]\s|[+-]{3} |@@ |[│├└]")
 _REPORTED = re.compile(
-    r"(?:[A-Z]\d{1,4} |\[?)?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception|Failure)\b[^:：]{0,40}[:：]|(?:fatal|error|failed|failure|exception)\b.{0,40}[:：]|"
-    r"traceback \(most recent|.{0,12}(?:错误|失败|异常|报错).{0,12}[:：]|error\W*$",
+    r"(?:[A-Z]\d{1,4} |\[?)?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception|Failure)\b[^:：]{0,40}[:：]|"
+    r"(?:fatal|error|failed|failure|exception)\b.{0,40}[:：]|traceback \(most recent|.{0,12}(?:错误|失败|异常|报错).{0,12}[:：]|error\W*$",
     re.IGNORECASE,
 )
 _VALUES = re.compile(r"[A-Za-z0-9_.,:/@%$€£¥#+~-]+")
@@ -116,7 +116,25 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
         *("go ahead", "proceed with", "i'll take", "i'll use", "i'll pay", "i'll go for", "i would like to book", "i'd like to book", "let's keep"),
         *("let's use", "let's do", "i'd prefer", "i would prefer", "i don't need", "i don't want", "no need for", "i'll skip", "i'll pass"),
         *("too expensive", "too much", "over my budget", "above my budget", "out of my budget", "sounds good", "works for me", "i like", "instead"),
-        *("就去", "就订", "就要", "就这", "就选", "那就", "我要去", "我打算去", "我准备去", "我去", "我订", "我选", "我就", "也可以", "也行", "挺好", "不错"),
+        *(
+            "就去",
+            "就订",
+            "就要",
+            "就这",
+            "就选",
+            "那就",
+            "我要去",
+            "我打算去",
+            "我准备去",
+            "我去",
+            "我订",
+            "我选",
+            "我就",
+            "也可以",
+            "也行",
+            "挺好",
+            "不错",
+        ),
         *("不用了", "不需要", "不去了", "算了", "太贵", "太远", "也只能"),
     ),
     Sign.AGREEMENT: (
@@ -125,7 +143,19 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
     ),
     Sign.ERROR: (
         *("error", "exception", "traceback", "failed", "failure", "denied", "not found", "timeout", "timed out", "refused", "fatal", "panic"),
-        *("cannot", "could not", "couldn't", "invalid", "no such", "does not exist", "doesn't exist", "no content", "no results", "no match", "unable"),
+        *(
+            "cannot",
+            "could not",
+            "couldn't",
+            "invalid",
+            "no such",
+            "does not exist",
+            "doesn't exist",
+            "no content",
+            "no results",
+            "no match",
+            "unable",
+        ),
         *("错误", "失败", "异常", "超时", "拒绝", "无法", "找不到", "报错"),
     ),
     Sign.DONE: (
