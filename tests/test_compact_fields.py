@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 
-from langchain_ctxguard import Compaction, GuardConfig, acompact_messages, compact_messages
+from langchain_ctxguard import Compaction, GuardConfig, acompact_messages, compact_messages, extract_fields
+from langchain_ctxguard.core.crossing import NOTHING, compared
 from langchain_ctxguard.core.effects import SummaryRequest
+from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.domain.summary import Decision, Fact, SummaryDraft
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.testing.summarizers import LossySummarizer, ScriptedSummarizer
@@ -291,13 +295,15 @@ def test_relative_dates_are_resolved_against_now() -> None:
 
 
 def test_house_terms_are_folded() -> None:
-    """The glossary says that two terms mean the same."""
-    said = ("human", "Remember: the offer is for 企业客户 only.")
-    summary = telling("Remember: the offer is for B 端客户 only.")
-    plain, folded = compacted(said, summarizer=summary), compacted(said, summarizer=summary, config={"glossary": {"B 端客户": "企业客户"}})
+    """The glossary of the config says that two terms mean the same."""
+    before = extract_fields("Remember: the offer is for 企业客户 only.")
+    shown_instead = [HumanMessage("Remember: the offer is for B 端客户 only.")]
+    seen = replace(NOTHING, checked=tuple(before))
+    plain = FieldPlan()
+    folding = FieldPlan.of(GuardConfig.from_dict({"control_fields": {"glossary": {"B 端客户": "企业客户"}}}))
 
-    assert 0 < plain.record.fields.carried
-    assert 0 == folded.record.fields.carried
+    assert not compared(before, shown_instead, seen, plain).is_clean
+    assert compared(before, shown_instead, seen, folding).is_clean
 
 
 async def test_the_async_function_does_the_same() -> None:

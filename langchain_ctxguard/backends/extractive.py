@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import count as counting
@@ -12,21 +12,36 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
+from langchain_ctxguard.backends.worth import (
+    ACCEPTED,
+    ANSWER,
+    ERROR,
+    MUST_KEEP,
+    PENDING,
+    QUESTION,
+    SETTLED,
+    STRESSED,
+    URGENT,
+    Standing,
+    choice_worth,
+    worth,
+)
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import is_acknowledgement
 from langchain_ctxguard.core.render import render_decision, render_fact, render_summary
+from langchain_ctxguard.core.requests import EARLIER_SHOWN, INTENTS_KEPT, asked_in, recent
 from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, is_request, speaker_of, text_of
 from langchain_ctxguard.core.sentences import (
     Sentence,
     Sign,
-    has_name,
     has_value,
     key_of,
     parts_of,
     sentences,
     shape_of,
     signs_of,
+    values_in,
 )
 from langchain_ctxguard.core.terms import covers, is_question, terms
 from langchain_ctxguard.core.text import clipped
@@ -46,6 +61,30 @@ PENDING_SHARE = 0.5
 EVICTED_SHARE = 0.4
 """The summary grows by no more than this part of what was evicted, however much its bound would allow."""
 
+SMALL_SHARE = 0.72
+"""The same where little was evicted and all of it is talk: it has few words to spare."""
+
+SMALL_WITH_TOOLS = 0.55
+"""The same where tools were called: the record of what they did takes its own part."""
+
+SMALL = 1_000
+"""Tokens up to which the summary of little may grow by `SMALL_SHARE`."""
+
+URGENT_SHARE = 0.5
+"""Part of the room that errors and corrections may take before anything else: who does not see them makes the mistake again."""
+
+BRIEF = 3
+"""Sentences up to which a result is one short outcome."""
+
+OFFERED = 12
+"""Sentences of an answer that a "yes" agrees to, at most."""
+
+OPENING = 8
+"""Sentences of such a text that still count in full."""
+
+PASTED = 40
+"""Sentences above which a message of the user is taken for a pasted text."""
+
 _THREAD_FROM = 200_000
 """Characters above which reading is moved off the event loop."""
 
@@ -63,14 +102,18 @@ _SMALLEST = 120
 
 _REJECTED_FOR = (" instead of ", " rather than ", "而不是", "而非")
 _BECAUSE = (" because ", " since ", "因为", "由于")
-_BASE: dict[Origin, float] = {"user": 30, "system": 20, "registry": 20, "ai": 8, "tool": 4}
-_MUST_KEEP = 1_000.0
-_ERROR = 85.0
-_PENDING = 80.0
-_STRESSED = 65.0
-_QUESTION = 55.0
-
-_USER_SIGNS = (Sign.CORRECTION, Sign.EMPHASIS, Sign.DEFERRED, Sign.PERHAPS_DEFERRED, Sign.REQUEST, Sign.DECISION, Sign.ERROR, Sign.TIME)
+_USER_SIGNS = (
+    Sign.CORRECTION,
+    Sign.EMPHASIS,
+    Sign.DEFERRED,
+    Sign.PERHAPS_DEFERRED,
+    Sign.REQUEST,
+    Sign.DECISION,
+    Sign.CHOICE,
+    Sign.AGREEMENT,
+    Sign.ERROR,
+    Sign.TIME,
+)
 _AI_SIGNS = (Sign.DECISION, Sign.ERROR, Sign.TIME, Sign.DONE, Sign.NOT_DONE, Sign.UNABLE, Sign.NARRATION)
 _OTHER_SIGNS = (Sign.ERROR, Sign.TIME)
 _SIGNS: dict[Origin, tuple[Sign, ...]] = {"user": _USER_SIGNS, "ai": _AI_SIGNS, "tool": _OTHER_SIGNS, "system": _OTHER_SIGNS}
@@ -211,6 +254,9 @@ class _Reading:
     last_request: int | None = None
     finished_todos: set[str] = field(default_factory=set)
     calls: dict[str, str] = field(default_factory=dict)
+    offered: list[str] = field(default_factory=list)
+    """Keys of the sentences of the last answer."""
+
     places: Iterator[int] = field(default_factory=counting)
 
     def carry_over(self, previous: StructuredSummary, is_superseded: bool) -> None:  # noqa: FBT001 - a claim about the request
@@ -218,10 +264,10 @@ class _Reading:
         still_open = [item.text for item in previous.open_items if not item.in_plan]
         latest = previous.user_intent[0] if previous.user_intent else ""
         size = len(previous.facts) + len(previous.decisions) + len(still_open) + len(previous.open_questions) + 1
-        self.places = counting(-size - len(latest))
+        self.places = counting(-size - sum(map(len, previous.user_intent)))
         for fact in previous.facts:
             text = fact.statement.strip("…")
-            self.add("facts", fact.statement, fact, _score(text, _signs(text), fact.said_by or "ai"), next(self.places))
+            self.add("facts", fact.statement, fact, worth(text, _signs(text), Standing(fact.said_by or "ai", is_reply=True)), next(self.places))
         for decision in previous.decisions:
             self.add("decisions", decision.chosen, decision, 60, next(self.places))
         for question in previous.open_questions:
@@ -230,8 +276,8 @@ class _Reading:
             signs = _signs(wish)
             self.wishes.append(_Wish(wish, next(self.places), is_standing=Sign.DEFERRED in signs or Sign.REQUEST not in signs))
         self.intent = latest
-        if is_superseded and latest:
-            self.hear(latest, "user", None)
+        for request in reversed(previous.user_intent if is_superseded else ()):
+            self.hear(request, "user", None)
         self.places = counting()
 
     def read(self, message: BaseMessage, source: str) -> None:
@@ -253,14 +299,14 @@ class _Reading:
                 self.intent_place = self.last_request
         if is_note(message):
             text = text.partition("\n")[2].rpartition("\n")[0] or text
-        signs = self.hear(text, speaker, source, is_error=is_failure(message))
+        signs = self.hear(text, speaker, source, is_error=is_failure(message), is_reply=speaker == "ai" and not calls)
         if speaker == "tool" and not is_failure(message):
             call_id = getattr(message, "tool_call_id", None)
             self.done.append((next(self.places), self.calls.get(call_id or "", ""), 1.0))
         if speaker == "ai" and text.strip() and not calls:
             self._note_reply(text, signs)
 
-    def hear(self, text: str, speaker: Speaker, source: str | None, *, is_error: bool = False) -> set[Sign]:
+    def hear(self, text: str, speaker: Speaker, source: str | None, *, is_error: bool = False, is_reply: bool = False) -> set[Sign]:
         """Sort the sentences of a text into wishes, questions, decisions and facts; return all they show."""
         pieces = list(sentences(text.rstrip("…") if source is None else text))
         if source is None and text.endswith("…") and pieces:
@@ -268,22 +314,42 @@ class _Reading:
         shown = signs_of(text, pieces, _SIGNS[speaker])
         asked = sum(is_question(piece.text) for piece in pieces) if speaker in ("user", "ai") else 0
         error_at = _error_line(shown) if is_error else None
+        is_pasted = speaker == "user" and len(pieces) > PASTED
+        standing = Standing(speaker, is_reply, is_brief=len(pieces) <= BRIEF)
         edges = (0, len(pieces) - 1) if speaker == "tool" and len(pieces) > 2 else ()  # noqa: PLR2004 - a middle to stand out from
+        if speaker == "user" and not is_pasted and pieces and Sign.AGREEMENT in shown[0]:
+            self._accept()
+        if is_reply:
+            self.offered = []
         for index, (piece, signs) in enumerate(zip(pieces, shown, strict=True)):
             place = next(self.places)
             if is_acknowledgement(piece.text):
                 continue
             if speaker in ("user", "ai"):
                 self._sort(piece, signs, speaker, place, is_only=asked == 1)
-            score = _ERROR if index == error_at else _score(piece.text, signs, speaker) + 4 * (index in edges)
-            self.add("facts", piece.text, _Quote(piece, speaker, source), score, place)
+            score = (
+                ERROR
+                if index == error_at
+                else worth(piece.text, signs, standing._replace(is_pasted=is_pasted and index >= OPENING)) + 4 * (index in edges)
+            )
+            self.add("facts", piece.text, _Quote(piece, speaker, source), score + ANSWER * (is_reply and index == 0), place)
+            if is_reply:
+                self.offered.append(key_of(piece.text))
         return set().union(*shown)
+
+    def _accept(self) -> None:
+        """What the user agrees to is no longer just something the assistant said."""
+        for key in self.offered[:OFFERED]:
+            if (item := self.items.get(("facts", key))) is not None:
+                item.score += ACCEPTED
+        self.offered = []
 
     def _sort(self, piece: Sentence, signs: AbstractSet[Sign], speaker: Speaker, place: int, *, is_only: bool) -> None:
         asks = is_question(piece.text)
-        if Sign.DECISION in signs and not asks:
-            self.add("decisions", piece.text, _decision(piece), 75 if speaker == "user" else 50, place)
-        elif asks and not (speaker == "user" and Sign.REQUEST in signs):
+        decided = _decided(piece, signs, asks=asks)
+        if decided is not None:
+            self.add("decisions", decided.text, _decision(decided), choice_worth(speaker), place)
+        if asks and not (speaker == "user" and Sign.REQUEST in signs):
             self.questions.append(_Question(piece.shown, place, speaker, is_only))
         if speaker == "user":
             is_standing = Sign.DEFERRED in signs or (Sign.PERHAPS_DEFERRED in signs and Sign.REQUEST in signs)
@@ -319,21 +385,27 @@ class _Reading:
         else:
             known.place, known.score = place, max(known.score, score)
 
-    def close(self) -> None:
-        """Turn the wishes and questions nothing has settled into items, and take what they say out of the facts."""
+    def close(self, requests: Iterable[str]) -> None:
+        """Turn the wishes and questions nothing has settled into items, and take what they or the shown requests say out of the facts."""
         done = [(place, terms(words), share) for place, words, share in self.done[-_CANDIDATES:]]
         for wish in sorted(self.wishes, key=lambda wish: wish.place)[-_CANDIDATES:]:
             if not self._is_settled(wish, done):
-                self.add("pending_items", wish.sentence, wish.sentence, _PENDING, wish.place)
+                self.add("pending_items", wish.sentence, wish.sentence, PENDING, wish.place)
         answers = [(place, terms(words)) for place, words in self.answers[-_CANDIDATES:]]
         for question in self.questions[-_CANDIDATES:]:
             if not self._is_answered(question, answers):
-                self.add("open_questions", question.sentence, question.sentence, _QUESTION, question.place)
+                self.add("open_questions", question.sentence, question.sentence, QUESTION, question.place)
+            elif (asked := self.items.get(("facts", key_of(question.sentence)))) is not None and asked.score < STRESSED and not has_value(asked.key):
+                asked.score -= SETTLED
         shown_elsewhere = {key for section, key in self.items if section != "facts"}
         intent = " ".join(clipped(self.intent, INTENT_LENGTH).lower().split())
+        told = "\n".join(" ".join(text.lower().split()) for text in requests)
         for (section, key), item in list(self.items.items()):
-            is_in_intent = item.place >= self.intent_place and section != "decisions" and key in intent
-            if is_in_intent and section == "facts" and item.score >= _STRESSED:
+            # A choice that is itself one of the requests is told as one.
+            is_request = section == "decisions" and item.score == choice_worth("user") and not _signs(key) & {Sign.DECISION}
+            is_latest = item.place >= self.intent_place and (section != "decisions" or is_request) and key in intent
+            is_in_intent = is_latest or ((section == "facts" or is_request) and key in told)
+            if is_in_intent and section == "facts" and item.score >= STRESSED:
                 continue  # What is stressed outlives the request it came with.
             if is_in_intent or (section == "facts" and key in shown_elsewhere):
                 del self.items[section, key]
@@ -372,26 +444,6 @@ def _error_line(shown: Sequence[AbstractSet[Sign]]) -> int:
     return max((index for index, signs in enumerate(shown) if Sign.ERROR in signs), default=0)
 
 
-def _score(text: str, shown: AbstractSet[Sign], speaker: Origin) -> float:
-    """Return how much a sentence would be missed. Stress counts only in the user's mouth: tools and models give no orders."""
-    score = _BASE[speaker] - len(text) / 30
-    if has_value(text):
-        score += 22
-    if has_name(text):
-        score += 8
-    if Sign.TIME in shown:
-        score += 8
-    if Sign.ERROR in shown:
-        score += 40 if speaker == "tool" else 6
-    if speaker == "user":
-        score += 40 * (Sign.EMPHASIS in shown) + 50 * (Sign.CORRECTION in shown)
-    if speaker == "ai" and Sign.NARRATION in shown:
-        score -= 12
-    if len(text) < 6 and not has_value(text):  # noqa: PLR2004 - "Thanks", 好的
-        score -= 30
-    return score
-
-
 def _decision(piece: Sentence) -> Decision:
     """Split a sentence into what was chosen, what was turned down and why; each part verbatim."""
     text, why = piece.text, ""
@@ -407,6 +459,17 @@ def _decision(piece: Sentence) -> Decision:
     return Decision(chosen=_bare(text), rejected=tuple(Rejected(option=option) for option in rejected), why=_bare(why))
 
 
+def _decided(piece: Sentence, signs: AbstractSet[Sign], *, asks: bool) -> Sentence | None:
+    """Return what of a sentence decides something: all of it, or what stands before a question about it."""
+    if not signs & {Sign.DECISION, Sign.CHOICE}:
+        return None
+    if not asks:
+        return piece
+    at = max(piece.text.rfind(mark) for mark in (", ", "，"))
+    first = piece._replace(text=piece.text[:at].rstrip(), goes_on=False)
+    return first if at > 0 and not is_acknowledgement(first.text) and Sign.CHOICE in _signs(first.text) else None
+
+
 def _bare(text: str) -> str:
     return text.strip(" ,，.。;；")
 
@@ -416,13 +479,14 @@ class _Selection:
 
     def __init__(self, request: SummaryRequest, reading: _Reading) -> None:
         """Settle what is open and set the room."""
-        reading.close()
         self._reading = reading
         self._request = request
         self._count: TokenCounter = request.count
         self._frame = text_tokens(self._count, render_summary(StructuredSummary(), version=1))
         self._empty = text_tokens(self._count, "")
         self._bound = self._useful_bound()
+        self._requests = self._shown_requests()
+        reading.close(self._requests)
 
     def _useful_bound(self) -> int:
         """Return the bound, less if so little was evicted that filling it would save nothing."""
@@ -430,37 +494,53 @@ class _Selection:
         if sum(len(text_of(message)) for message in request.evicted) > 20 * request.max_tokens:
             return request.max_tokens
         carried = "" if request.previous is None else render_summary(request.previous, version=1)
-        useful = text_tokens(self._count, carried) + int(EVICTED_SHARE * self._count(list(request.evicted)))
+        evicted = self._count(list(request.evicted))
+        small = SMALL_WITH_TOOLS if any(map(calls_of, request.evicted)) else SMALL_SHARE
+        useful = text_tokens(self._count, carried) + int(max(EVICTED_SHARE * evicted, small * min(evicted, SMALL)))
         return min(request.max_tokens, max(useful, self._frame + _SMALLEST))
 
     def draft(self) -> SummaryDraft:
         """Return what fits."""
-        room = self._bound - self._frame - self._goal_cost()
-        intent = self._intent(room // 2)
+        room = self._bound - self._frame - self._told_cost()
+        intent = self._fitting(self._reading.intent, room // 2)
         room -= self._cost(intent) if intent else 0
-        forced = [_Item("facts", key_of(fact.statement), fact, _MUST_KEEP, 0) for fact in kept_verbatim(self._request)]
+        forced = [_Item("facts", key_of(fact.statement), fact, MUST_KEEP, 0) for fact in kept_verbatim(self._request)]
         room -= sum(self._cost(item.line()) for item in forced)
-        ranked = self._ranked()
-        fresh = [item for item in ranked if item.place >= 0]
-        chosen, spent = self._fill(fresh, int(room * NEW_SHARE), taken=set())
-        more, _ = self._fill(ranked, room - spent, taken={id(item) for item in chosen})
+        chosen = self._chosen(room, "\n".join((intent, *self._requests)))
         known = {item.key for item in forced}
-        kept = [item for item in (*chosen, *more) if item.section != "facts" or item.key not in known]
+        kept = [item for item in chosen if item.section != "facts" or item.key not in known]
         return self._within_bound(intent, forced, sorted(kept, key=lambda item: item.score))
 
-    def _goal_cost(self) -> int:
-        """Return what the first request will cost: it is put into the summary from the message itself."""
-        previous = self._request.previous
-        goal = "" if previous is None else previous.original_goal
-        if previous is None:
-            goal = next((text_of(message) for message in self._request.evicted if is_request(message)), "")
-        return min(self._cost(clipped(goal, INTENT_LENGTH)), self._bound // 4) if goal else 0
+    def _chosen(self, room: int, told: str) -> list[_Item]:
+        """Return what has room: what went wrong first, then what is new, then what was carried over; what repeats values comes last."""
+        ranked = self._ranked()
+        fill = _Fill(room, self._cost, set(values_in(told)))
+        fill.take((item for item in ranked if item.section == "facts" and item.score >= URGENT), int(room * URGENT_SHARE))
+        fill.take((item for item in ranked if item.place >= 0 and fill.is_new(item)), int(room * NEW_SHARE))
+        fill.take((item for item in ranked if fill.is_new(item)), room)
+        fill.take(ranked, room)
+        return fill.chosen
 
-    def _intent(self, room: int) -> str:
-        intent = clipped(self._reading.intent, INTENT_LENGTH)
-        while len(intent) > 16 and self._cost(intent) > room:  # noqa: PLR2004 - less says nothing
-            intent = clipped(intent.rstrip("…"), len(intent) * 3 // 4)
-        return intent
+    def _shown_requests(self) -> list[str]:
+        """Return the requests the summary will show beside the draft, as long as it will show them: the first, and those before the last."""
+        request = self._request
+        asked = asked_in(request.evicted)
+        goal = (asked[0] if asked else "") if request.previous is None else request.previous.original_goal
+        earlier = recent(asked, request.evicted)[:-1]
+        before = () if request.previous is None else request.previous.user_intent
+        shown = [*before[: max(0, INTENTS_KEPT - 1 - len(earlier))], *earlier]
+        # A first request as long as this is shown in part.
+        return [self._fitting(goal, (self._bound - self._frame) // 4), *(clipped(text, EARLIER_SHOWN) for text in shown if text != goal)]
+
+    def _told_cost(self) -> int:
+        """Return what those requests will cost."""
+        return min(sum(self._cost(text) for text in self._requests if text), self._bound // 3)
+
+    def _fitting(self, text: str, room: int) -> str:
+        text = clipped(text, INTENT_LENGTH)
+        while len(text) > 16 and self._cost(text) > room:  # noqa: PLR2004 - less says nothing
+            text = clipped(text.rstrip("…"), len(text) * 3 // 4)
+        return text
 
     def _cost(self, line: str) -> int:
         return text_tokens(self._count, f"- {line}\n") - self._empty + 1
@@ -480,35 +560,55 @@ class _Selection:
         ranks.sort(key=lambda rank: (-rank[0], -rank[1]))
         return [item for _, _, item in ranks]
 
-    def _fill(self, ranked: Sequence[_Item], room: int, *, taken: set[int]) -> tuple[list[_Item], int]:
-        chosen: list[_Item] = []
-        spent = misses = 0
-        left_to_wishes, has_wish = int(room * PENDING_SHARE), False
-        for item in ranked:
-            if id(item) in taken:
-                continue
-            price = self._cost(item.line())
-            is_wish = item.section == "pending_items"
-            if is_wish and price > left_to_wishes and has_wish:
-                continue
-            if spent + price <= room:
-                chosen.append(item)
-                spent += price
-                left_to_wishes -= price * is_wish
-                has_wish = has_wish or is_wish
-            elif (misses := misses + 1) > 40:  # noqa: PLR2004 - the rest would be crumbs
-                break
-        return chosen, spent
-
     def _within_bound(self, intent: str, forced: list[_Item], kept: list[_Item]) -> SummaryDraft:
         """Drop the least missed until the whole fits: counters need not be additive."""
-        goal_cost = self._goal_cost()
+        told = self._told_cost()
         while True:
             draft = _draft_of(intent, [*forced, *kept])
             shown = StructuredSummary.model_validate(draft.model_dump(exclude={"dropped_keys"}))
-            if not kept or text_tokens(self._count, render_summary(shown, version=1)) + goal_cost <= self._bound:
+            if not kept or text_tokens(self._count, render_summary(shown, version=1)) + told <= self._bound:
                 return draft
             kept = kept[max(1, len(kept) // 16) :]
+
+
+@dataclass(slots=True)
+class _Fill:
+    """What was chosen so far."""
+
+    room: int
+    cost: Callable[[str], int]
+    values: set[str]
+    """Words with digits that something chosen shows."""
+
+    chosen: list[_Item] = field(default_factory=list)
+    _wishes: int = 0
+    _taken: set[int] = field(default_factory=set)
+
+    def is_new(self, item: _Item) -> bool:
+        """Say whether an item shows a value nothing chosen shows, or is none that lives by its values."""
+        values = values_in(item.key)
+        return not values or not values <= self.values
+
+    def take(self, ranked: Iterable[_Item], part: int) -> None:
+        """Choose from `ranked` what fits into a part of the room; open items take their own share of it at most, but one always may."""
+        part = min(part, self.room)
+        misses = 0
+        for item in ranked:
+            if id(item) in self._taken:
+                continue
+            price = self.cost(item.line())
+            is_wish = item.section == "pending_items"
+            if is_wish and self._wishes and self._wishes + price > int(part * PENDING_SHARE):
+                continue
+            if price <= part:
+                part -= price
+                self.room -= price
+                self._wishes += price * is_wish
+                self._taken.add(id(item))
+                self.chosen.append(item)
+                self.values |= values_in(item.key)
+            elif (misses := misses + 1) > 40:  # noqa: PLR2004 - the rest would be crumbs
+                break
 
 
 _SECTIONS: tuple[Section, ...] = ("pending_items", "facts", "decisions", "open_questions")

@@ -14,9 +14,9 @@ from langchain_ctxguard.core.clean import clean, refusal
 from langchain_ctxguard.core.identity import is_synthetic, message_keys
 from langchain_ctxguard.core.infer import infer
 from langchain_ctxguard.core.lexicon import language_of
-from langchain_ctxguard.core.merge import INTENTS_KEPT
 from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.render import open_inferred, render_evidence, render_summary
+from langchain_ctxguard.core.requests import INTENTS_KEPT
 from langchain_ctxguard.core.roles import is_request, text_of
 from langchain_ctxguard.core.units import repair
 from langchain_ctxguard.domain.evidence import Evidence

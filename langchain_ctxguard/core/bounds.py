@@ -101,7 +101,7 @@ class _Kind(Generic[Item]):
 
 
 def _shared(kinds: Sequence[_Kind[Any]], room: int) -> dict[str, tuple[Any, ...]]:
-    """Share `room` out: each kind its part first, then what is left over in the same order."""
+    """Share `room` out: each kind its part first, then one item of each that has none, then what is left over in the same order."""
     kept: dict[str, tuple[Any, ...]] = {}
     spent: dict[str, int] = {}
     whole = room
@@ -111,9 +111,16 @@ def _shared(kinds: Sequence[_Kind[Any]], room: int) -> dict[str, tuple[Any, ...]
         spent[kind.name] = part - left
         room -= part - left
     for kind in kinds:
+        # The newest of a kind comes before more of another.
+        if kind.items and not kept[kind.name] and (price := kind.cost(kind.items[-1])) <= room:
+            kept[kind.name], spent[kind.name] = kind.items[-1:], price
+            room -= price
+    for kind in kinds:
         if len(kept[kind.name]) < len(kind.items):
             kept[kind.name], room = _newest(kind.items, room + spent[kind.name], kind.cost)
-            if not kept[kind.name] and (short := kind.shorter(kind.items[-1], room)):
+            # What any room of this size would be too small for is told in part; of the rest the whole or nothing.
+            is_long = not kept[kind.name] and kind.cost(kind.items[-1]) > whole
+            if is_long and (short := kind.shorter(kind.items[-1], room)):
                 kept[kind.name] = (short,)
                 room -= kind.cost(short)
     return kept

@@ -25,13 +25,13 @@ from langchain_ctxguard.core.crossing import (
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.evidence import listed_files
 from langchain_ctxguard.core.identity import ANCHORS, is_synthetic, make_cut, message_keys
-from langchain_ctxguard.core.lexicon import is_acknowledgement, language_of
+from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import Bounds, Material, results_by_id
-from langchain_ctxguard.core.merge import INTENTS_KEPT, Passed, merge
+from langchain_ctxguard.core.merge import Passed, merge
 from langchain_ctxguard.core.provenance import Sources, folded
-from langchain_ctxguard.core.render import EARLIER_SHOWN, render_evidence, render_fact, render_rules, rules_fingerprint
-from langchain_ctxguard.core.results import own_words
-from langchain_ctxguard.core.roles import SUMMARY, escaped, is_request, text_of
+from langchain_ctxguard.core.render import render_evidence, render_fact, render_rules, rules_fingerprint
+from langchain_ctxguard.core.requests import asked_in, recent, spoken_in
+from langchain_ctxguard.core.roles import SUMMARY, escaped, text_of
 from langchain_ctxguard.core.said import rule_in
 from langchain_ctxguard.core.situation import Plan, Situation
 from langchain_ctxguard.domain.context import ContextBody, ContextHead, Cut
@@ -118,8 +118,7 @@ class Bench:
     def cleaned(self, draft: SummaryDraft, sources: Sources) -> Cleaned:
         """Return the summary a draft amounts to, merged with the one in force. An empty draft carries that on."""
         previous = self._previous
-        spoken = [own_words(message) for message in self.material.evicted if is_request(message)]
-        asked = [text for text in spoken if not is_acknowledgement(text)] or spoken
+        asked = asked_in(self.material.evicted)
         goal = (previous.original_goal if previous is not None else "") or (asked[0] if asked else "")
         rules = tuple(rule.text for rule in self.situation.rules)
         cleaned = clean(
@@ -127,9 +126,9 @@ class Bench:
             sources,
             previous=previous,
             original_goal=goal,
-            language=language_of(" ".join(spoken[-8:])),
+            language=language_of(" ".join(spoken_in(self.material.evicted)[-8:])),
             rules=rules,
-            requests=_recent(asked, sum(len(text_of(message)) for message in self.material.evicted) // _RECENT_SHARE),
+            requests=recent(asked, self.material.evicted),
         )
         merged = merge(cleaned.summary, previous, self._passed, is_told=not draft.is_empty)
         return replace(cleaned, summary=merged.summary, restored=merged.restored, summaries=merged.summaries)
@@ -359,21 +358,6 @@ class Bench:
         body = body.model_copy(update={"rendered": rendered_digests(body, render_rules(situation.rules), version=version)})
         head = ContextHead(version=version, cut=kept.cut, body=body)
         return head, situation.view_of(head, material.request, kept.tail)
-
-
-_RECENT_SHARE = 20
-"""Requests before the last one stand in the summary as long as they are no larger than one part in so many of what was evicted."""
-
-
-def _recent(requests: Sequence[str], room: int) -> list[str]:
-    """Return the last request, and those before it that are cheap beside what leaves the view; oldest first."""
-    recent = list(requests[-1:])
-    for text in reversed(requests[-INTENTS_KEPT:-1]):
-        room -= min(len(text), EARLIER_SHOWN)
-        if room < 0:
-            break
-        recent.insert(0, text)
-    return recent
 
 
 def _key_before(situation: Situation, at: int) -> str | None:

@@ -29,6 +29,7 @@ from langchain_ctxguard.core.items import (
 from langchain_ctxguard.core.lexicon import addresses_reader, claims_authority, is_acknowledgement, is_placeholder
 from langchain_ctxguard.core.powers import lends_power
 from langchain_ctxguard.core.provenance import folded, uncut
+from langchain_ctxguard.core.requests import INTENTS_KEPT
 from langchain_ctxguard.core.results import own_words, results_in
 from langchain_ctxguard.core.roles import NOTE, calls_of, holds_foreign_summary, is_request, speaker_of, text_of
 from langchain_ctxguard.core.said import rule_in
@@ -36,7 +37,6 @@ from langchain_ctxguard.core.terms import covers, terms
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, StructuredSummary, Trust
 
-INTENTS_KEPT = 3
 CLOSED_KEPT = 24
 """Closed items kept, newest last: so many are told apart from what is asked anew."""
 

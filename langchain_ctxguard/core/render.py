@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from langchain_ctxguard.core.lexicon import claims_authority, orders_plainly
 from langchain_ctxguard.core.powers import without_power
+from langchain_ctxguard.core.requests import EARLIER_SHOWN
 from langchain_ctxguard.core.roles import EVIDENCE, RULES, SUMMARY, escaped
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.constraint import Constraint
@@ -80,9 +81,6 @@ def summary_body(summary: StructuredSummary, *, files: Sequence[str] = ()) -> st
     parts += _section("Open risks", (one_line(risk) for risk in summary.open_risks))
     return "\n".join(parts) or "(nothing to report)"
 
-
-EARLIER_SHOWN = 160
-"""Characters shown of a request before the last one."""
 
 LEFT_OUT = "(left out: it gives orders)"
 """Stands for arguments or a result that instruct their reader."""

@@ -44,6 +44,15 @@ _OBSERVES = re.compile(
 _COUNTED = re.compile(r"[一二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]")
 
 
+_LISTED = re.compile(r"\d{1,6}\s?[:|]\s|[+-]{3} |@@ |[│├└]")
+_REPORTED = re.compile(
+    r"(?:[A-Z]\d{1,4} |\[?)?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception|Failure)\b[^:：]{0,40}[:：]|"
+    r"(?:fatal|error|failed|failure|exception)\b.{0,40}[:：]|traceback \(most recent|.{0,12}(?:错误|失败|异常|报错).{0,12}[:：]|error\W*$",
+    re.IGNORECASE,
+)
+_VALUES = re.compile(r"[A-Za-z0-9_.,:/@%$€£¥#+~-]+")
+
+
 class Sign(StrEnum):
     """What the words of a sentence show."""
 
@@ -57,6 +66,10 @@ class Sign(StrEnum):
 
     REQUEST = "request"
     DECISION = "decision"
+    CHOICE = "choice"
+    """A person takes, keeps or turns down what was offered. In a model's mouth the same words decide nothing."""
+
+    AGREEMENT = "agreement"
     ERROR = "error"
     DONE = "done"
     NOT_DONE = "not_done"
@@ -99,9 +112,51 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
         *("we'll use", "we will use", "opted", "settled on", "we agreed", "decision"),
         *("决定", "选择了", "我们选择", "我选择", "就选", "选定", "选用", "改用", "采用", "定为", "就用", "敲定"),
     ),
+    Sign.CHOICE: (
+        *("go ahead", "proceed with", "i'll take", "i'll use", "i'll pay", "i'll go for", "i would like to book", "i'd like to book", "let's keep"),
+        *("let's use", "let's do", "i'd prefer", "i would prefer", "i don't need", "i don't want", "no need for", "i'll skip", "i'll pass"),
+        *("too expensive", "too much", "over my budget", "above my budget", "out of my budget", "sounds good", "works for me", "i like", "instead"),
+        *(
+            "就去",
+            "就订",
+            "就要",
+            "就这",
+            "就选",
+            "那就",
+            "我要去",
+            "我打算去",
+            "我准备去",
+            "我去",
+            "我订",
+            "我选",
+            "我就",
+            "也可以",
+            "也行",
+            "挺好",
+            "不错",
+        ),
+        *("不用了", "不需要", "不去了", "算了", "太贵", "太远", "也只能"),
+    ),
+    Sign.AGREEMENT: (
+        *("yes", "yeah", "yep", "sure", "okay", "ok", "agreed", "correct", "that works", "perfect", "sounds good", "go ahead", "please proceed"),
+        *("好的", "好吧", "可以啊", "行", "不错", "没问题", "就这", "是的", "对的"),
+    ),
     Sign.ERROR: (
         *("error", "exception", "traceback", "failed", "failure", "denied", "not found", "timeout", "timed out", "refused", "fatal", "panic"),
-        *("cannot", "could not", "couldn't", "invalid", "错误", "失败", "异常", "超时", "拒绝", "无法", "找不到", "报错"),
+        *(
+            "cannot",
+            "could not",
+            "couldn't",
+            "invalid",
+            "no such",
+            "does not exist",
+            "doesn't exist",
+            "no content",
+            "no results",
+            "no match",
+            "unable",
+        ),
+        *("错误", "失败", "异常", "超时", "拒绝", "无法", "找不到", "报错"),
     ),
     Sign.DONE: (
         *("done", "completed", "finished", "fixed", "sent", "created", "updated", "added", "cancelled", "canceled", "removed", "deleted", "booked"),
@@ -249,6 +304,37 @@ def has_value(sentence: str) -> bool:
 def has_name(sentence: str) -> bool:
     """Say whether a sentence holds a path, an address, something quoted, or a capital inside."""
     return _NAMED.search(sentence) is not None
+
+
+def is_listing(sentence: str) -> bool:
+    """Say whether a sentence is a numbered line of a file, or of a difference between two: it can be read again.
+
+    >>> is_listing("1535: values = []"), is_listing("12: the number of guests")
+    (True, True)
+    >>> is_listing("12 guests: all vegan"), is_listing("At 9: standup")
+    (False, False)
+    """
+    return _LISTED.match(sentence) is not None
+
+
+def reports_error(sentence: str) -> bool:
+    """Say whether a sentence is the message of an error rather than one about errors.
+
+    >>> reports_error("Error: payment does not add up"), reports_error("E999 SyntaxError: unmatched ']'"), reports_error("错误：余额不足")
+    (True, True, True)
+    >>> reports_error("except OverflowError as error:"), reports_error("I fixed the error.")
+    (False, False)
+    """
+    return _REPORTED.match(sentence) is not None
+
+
+def values_in(sentence: str) -> frozenset[str]:
+    """Return the words of a sentence that hold a digit.
+
+    >>> sorted(values_in("Pay $1,023 by 2026-05-07, not 价格685元."))
+    ['$1,023', '2026-05-07', '685']
+    """
+    return frozenset(word.strip(".,:/-") for word in _VALUES.findall(sentence) if any(map(str.isdigit, word)))
 
 
 def key_of(sentence: str) -> str:

@@ -169,7 +169,8 @@ def test_a_key_fact_at_the_end_of_a_long_result_is_found(secret: str, filler: st
 def test_facts_early_in_a_long_eviction_are_seen() -> None:
     """The first messages of 60,000 tokens count as much as the last."""
     early = human("My customer number is KD-20931 and the budget is 4,500 EUR.")
-    draft = summarize([human("Hello."), early, ai("Thanks."), *tool_loop(400)])
+    others = [human("Do you ship?"), ai("We do."), human("And can it be picked up?"), ai("At the harbour.")]
+    draft = summarize([human("Which tariffs are there?"), ai("Two."), early, ai("Thanks."), *others, *tool_loop(400)])
 
     assert early.content in statements(draft)
 
@@ -263,7 +264,7 @@ def test_a_note_in_the_user_role_does_not_speak_for_the_user() -> None:
 def test_repeats_are_said_once_and_belong_to_who_said_them_first() -> None:
     """A claim the assistant repeats does not change hands."""
     claim = "The invoice total is 912 EUR."
-    draft = summarize([human(claim, "u1"), ai(claim), ai(claim.upper()), human("Check it.")])
+    draft = summarize([human("Who pays?"), ai("You."), human(claim, "u1"), ai(claim), ai(claim.upper()), human("Check it.")])
     later = summarize([ai(claim), result("c1", claim), human("Next, please.")], previous=as_summary(draft))
 
     for each in (draft, later):

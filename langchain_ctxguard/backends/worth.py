@@ -1,0 +1,77 @@
+"""How much a sentence would be missed if a summary left it out. A number to rank by; what it means is only more or less than another."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from langchain_ctxguard.core.sentences import Sign, has_name, has_value, is_listing, reports_error
+from langchain_ctxguard.domain.origin import Origin
+
+MUST_KEEP = 1_000.0
+ERROR = 100.0
+URGENT = 76.0
+"""From here on a fact comes before everything else: who does not know of an error or a correction makes the mistake again."""
+
+PENDING = 80.0
+STRESSED = 65.0
+QUESTION = 55.0
+ANSWER = 8.0
+"""What the first sentence of an answer is worth more than the others."""
+
+ACCEPTED = 10.0
+"""What a sentence is worth more once the user agreed to it."""
+
+SETTLED = 24.0
+"""What a question is worth less once it was answered: the answer tells what it was about."""
+
+_BASE: dict[Origin, float] = {"user": 30, "system": 20, "registry": 20, "ai": 8, "tool": 2}
+_REPLY = 14
+_PASTED = 18
+_CHOICE = {"user": 75.0, "ai": 50.0}
+
+
+class Standing(NamedTuple):
+    """Where a sentence stands."""
+
+    speaker: Origin
+    is_reply: bool = False
+    """In an answer that ends a turn: it is told to somebody, not thought aloud on the way."""
+
+    is_pasted: bool = False
+    """One of so many that nobody typed them: a document, a listing."""
+
+    is_brief: bool = False
+    """Of a result of few words: all of it is the outcome."""
+
+
+def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
+    """Return how much a sentence would be missed. Stress counts only in the user's mouth: tools and models give no orders."""
+    speaker = standing.speaker
+    # Bytes, because a letter of some scripts costs as much as a word of others.
+    score = _BASE[speaker] - len(text.encode("utf-8", "replace")) / 20
+    score += _REPLY * standing.is_reply - _PASTED * standing.is_pasted
+    if is_listing(text):
+        return score - 30
+    if has_value(text):
+        score += 22
+    if has_name(text):
+        score += 8
+    if Sign.TIME in shown:
+        score += 8
+    if Sign.ERROR in shown:
+        score += 40 if speaker == "tool" else 6
+    if speaker == "user" and not standing.is_pasted:
+        score += 40 * (Sign.EMPHASIS in shown) + 50 * (Sign.CORRECTION in shown)
+    if speaker == "ai" and Sign.NARRATION in shown:
+        score -= 12
+    if len(text) < 6 and not has_value(text):  # noqa: PLR2004 - "Thanks", 好的
+        score -= 30
+    if reports_error(text) or (standing.is_brief and speaker == "tool" and Sign.ERROR in shown):
+        return max(score, ERROR - 20 * (speaker == "ai"))
+    return score
+
+
+def choice_worth(speaker: Origin) -> float:
+    """Return how much a decision would be missed."""
+    return _CHOICE.get(speaker, 50.0)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from langchain_ctxguard.backends.worth import ERROR, Standing, worth
+from langchain_ctxguard.core.sentences import Sentence, signs_of
+from langchain_ctxguard.domain.origin import Origin
+
+
+def judged(text: str, speaker: Origin, **standing: bool) -> float:
+    return worth(text, signs_of(text, [Sentence(text, 0)])[0], Standing(speaker, **standing))
+
+
+@pytest.mark.parametrize(
+    ("more", "less"),
+    [
+        ("The limit is 500 EUR.", "The limit is low."),
+        ("Actually, I meant the second one.", "I took the second one."),
+        ("不对，改成周五。", "那就周五。"),
+    ],
+)
+def test_values_and_corrections_are_missed_more(more: str, less: str) -> None:
+    """What a user put right, or put a number on, outweighs the same without."""
+    assert judged(more, "user") > judged(less, "user")
+
+
+@pytest.mark.parametrize("text", ["Error: flight HAT271 not available", "E999 SyntaxError: unmatched ']'", "错误：余额不足", "ValueError: bad date"])
+def test_an_error_message_comes_before_everything_else(text: str) -> None:
+    """Whoever prints it, an error outweighs the most stressed sentence of a user."""
+    assert ERROR == judged(text, "tool")
+    assert judged(text, "user") > judged("Never pay more than 500 EUR!", "user")
+
+
+def test_code_about_errors_is_no_error() -> None:
+    """A listing that handles errors can be read again."""
+    assert judged("1480: except (TypeError, ValueError) as error:", "tool") < 0
+
+
+def test_where_it_stands_counts() -> None:
+    """An answer outweighs a thought on the way, a typed sentence one of a pasted text, and a short result's outcome a long one's."""
+    text = "The parcel is at customs."
+    assert judged(text, "ai", is_reply=True) > judged(text, "ai")
+    assert judged(text, "user") > judged(text, "user", is_pasted=True)
+    assert judged("No content could be found.", "tool", is_brief=True) > judged("No content could be found.", "tool")
+
+
+def test_a_script_costs_what_it_takes_and_nothing_raises() -> None:
+    """Long sentences count for less; empty text and lone surrogates are text."""
+    assert judged("价格是5元" + "，还有别的" * 40, "user") < judged("价格是5元", "user")
+    assert isinstance(judged("", "user"), float)
+    assert isinstance(judged("\ud800 7", "tool"), float)
