@@ -216,7 +216,7 @@ _NOT_WHAT = (
     r"(?:\bnot|isn['’]t|is not|wasn['’]t|no longer|instead of|rather than|不是|并非|不再是|而不是|而非|别再用)\s*(?:the |on |at |in |for )?$"
 )
 _NOT = re.compile(_NOT_WHAT, re.IGNORECASE)
-_SAYS_CHANGE = f"(?i){_BEFORE}|{_FROM_WHAT}|{_NOT_WHAT}".replace(r"\u4e00-\u9fff", "\u4e00-\u9fff").replace(r"\s", r"[\s\v\x1c-\x1f]")
+_SAYS_CHANGE = f"(?i){_BEFORE}|{_FROM_WHAT}|{_NOT_WHAT}".replace(r"\u4e00-\u9fff", "\u4e00-\u9fff").replace(r"\s", r"[\s\v\x1c-\x1f]").replace("$", r"\n?$")
 """All that is looked for before a value at once: in plain ASCII RE2 reads it as `re` does, in one pass."""
 
 _TO = re.compile(
