@@ -46,6 +46,7 @@ _TOOL_CRITICAL = (
 _NEEDS_LABEL = frozenset(FieldKind) - IDENTIFIERS - STATEMENTS - {FieldKind.PATTERN}
 
 _MEMO = Memo()
+"""Of the whole process: messages come back from a checkpoint as new objects, in whatever guard."""
 
 
 def extract_fields(
@@ -86,6 +87,11 @@ def extract_fields(
             role = speaker_of(message)
             fields += _owned(_read(text, role, said, zone, own), text, role, turn, key, said)
     return fields
+
+
+def forget() -> None:
+    """Forget what was found in earlier texts: the next extraction reads them anew, and finds the same."""
+    _MEMO.clear()
 
 
 def _all_messages(source: Sequence[Any]) -> bool:

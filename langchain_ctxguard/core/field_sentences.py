@@ -313,7 +313,7 @@ class _Sort(NamedTuple):
 
 
 def _sort(patterns: tuple[re.Pattern[str], ...]) -> _Sort:
-    """Return a sort of choice with its screen: one RE2 pattern for all that any of `patterns` matches in full, and some more: without lookaheads, and with any length for a thing."""
+    """Return a sort of choice with its screen: one RE2 pattern for all that `patterns` match, and some more: no lookaheads, a thing of any length."""
     loose = "|".join(f"(?:{_LOOKAHEAD.sub('', pattern.pattern)})" for pattern in patterns)
     for exact, wider in _WIDER:
         loose = loose.replace(exact, wider)
