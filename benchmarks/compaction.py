@@ -1,7 +1,9 @@
 """What a compaction costs besides the model call: select, clean, bound, compile, check; and what the extractive summarizer adds.
 
 Each conversation is measured plain, and with 200 values that the ledger holds at the end (`fields`). The first compaction of a conversation reads
-every message (`first_ms`); later ones remember what they found in it (`ms`), as an agent's do that compacts again and again. It prints what it measured and writes `results/compaction.json`; with `--small` it takes the small size and writes nothing.
+every message (`first_ms`); later ones remember what they found in it (`ms`), as an agent's do that compacts again and again.
+
+It prints what it measured and writes `results/compaction.json`; with `--small` it takes the small size and writes nothing.
 """
 
 from __future__ import annotations

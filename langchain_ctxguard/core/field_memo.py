@@ -38,6 +38,7 @@ class Memo:
     """Readings by the text they are of and what else they hang on. Safe to share between threads."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
+        """Begin empty."""
         self._capacity = capacity
         self._held: OrderedDict[Hashable, tuple[Read, ...]] = OrderedDict()
         self._size = 0

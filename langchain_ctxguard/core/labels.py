@@ -212,11 +212,11 @@ _CHANGED_AFTER = re.compile(
 )
 _FROM_WHAT = r"(?:\bfrom|从|由|原(?:来|定)?(?:是|为)?)\s*$"
 _FROM = re.compile(_FROM_WHAT, re.IGNORECASE)
-_NOT_WHAT = (
-    r"(?:\bnot|isn['’]t|is not|wasn['’]t|no longer|instead of|rather than|不是|并非|不再是|而不是|而非|别再用)\s*(?:the |on |at |in |for )?$"
-)
+_NOT_WHAT = r"(?:\bnot|isn['’]t|is not|wasn['’]t|no longer|instead of|rather than|不是|并非|不再是|而不是|而非|别再用)\s*(?:the |on |at |in |for )?$"
 _NOT = re.compile(_NOT_WHAT, re.IGNORECASE)
-_SAYS_CHANGE = f"(?i){_BEFORE}|{_FROM_WHAT}|{_NOT_WHAT}".replace(r"\u4e00-\u9fff", "\u4e00-\u9fff").replace(r"\s", r"[\s\v\x1c-\x1f]").replace("$", r"\n?$")
+_SAYS_CHANGE = (
+    f"(?i){_BEFORE}|{_FROM_WHAT}|{_NOT_WHAT}".replace(r"\u4e00-\u9fff", "\u4e00-\u9fff").replace(r"\s", r"[\s\v\x1c-\x1f]").replace("$", r"\n?$")
+)
 """All that is looked for before a value at once: in plain ASCII RE2 reads it as `re` does, in one pass."""
 
 _TO = re.compile(

@@ -76,7 +76,7 @@ def test_each_message_has_fields_of_its_own() -> None:
 
 
 def reading(fields: int) -> tuple[Read, ...]:
-    return (Read(FieldKind.DATE, 0, 1, "", None, 1.0, True, "k"),) * fields
+    return (Read(FieldKind.DATE, 0, 1, "", None, 1.0, critical=True, key="k"),) * fields
 
 
 def test_the_oldest_readings_leave_first_and_a_huge_one_is_not_kept() -> None:

@@ -17,9 +17,12 @@ SORTS = (
     field_sentences._NAMINGS,
 )
 WORDS = st.sampled_from(
-    "不要 不用 放弃 就 还是 用 选 定 了 吧 不 先 决定 敲定 let's go with we'll we're won't take skip drop rejected the for one off is out not no I we pick "
-    "option plan B redis 方案 redis集群 通过了 算了 都 今天 周五 over wins stays to instead of now from moved changed sorry actually It 5 ; ! , ſkip TAKE "
-    "éclair x² \u2019 \n".split(" ")
+    (
+        "不要 不用 放弃 就 还是 用 选 定 了 吧 不 先 决定 敲定 let's go with we'll we're won't take skip drop rejected the for one off is out not no I we "
+        "pick option plan B redis 方案 redis集群 通过了 算了 都 今天 周五 over wins stays to instead of now from moved changed sorry actually It 5 ; ! , "
+        "ſkip TAKE éclair x² \u2019"
+    ).split()  # noqa: SIM905 - words, not a list of literals
+    + ["\n"]
 )
 CLAUSES = st.builds("".join, st.lists(st.one_of(WORDS, st.just(" "), st.just(" ")), max_size=16)).map(lambda text: text[:90])
 
