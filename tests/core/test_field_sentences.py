@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +11,9 @@ from langchain_ctxguard.core import field_sentences, labels
 from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.field_patterns import stands_in
 
+TOLD = """不要 不用 放弃 就 还是 用 选 定 了 吧 不 先 决定 敲定 let's go with we'll we're won't take skip drop rejected the for one off is out
+not no I we pick option plan B redis 方案 redis集群 通过了 算了 都 今天 周五 over wins stays to instead of now from moved changed sorry
+actually It 5 ; ! , ſkip TAKE éclair x²"""
 SORTS = (
     field_sentences._REJECTIONS,
     field_sentences._CONFIRMATIONS,
@@ -16,14 +21,7 @@ SORTS = (
     field_sentences._HALF_CONFIRMATIONS,
     field_sentences._NAMINGS,
 )
-WORDS = st.sampled_from(
-    (
-        "不要 不用 放弃 就 还是 用 选 定 了 吧 不 先 决定 敲定 let's go with we'll we're won't take skip drop rejected the for one off is out not no I we "
-        "pick option plan B redis 方案 redis集群 通过了 算了 都 今天 周五 over wins stays to instead of now from moved changed sorry actually It 5 ; ! , "
-        "ſkip TAKE éclair x² \u2019"
-    ).split()  # noqa: SIM905 - words, not a list of literals
-    + ["\n"]
-)
+WORDS = st.sampled_from(re.findall(r"\S+|\n", TOLD))
 CLAUSES = st.builds("".join, st.lists(st.one_of(WORDS, st.just(" "), st.just(" ")), max_size=16)).map(lambda text: text[:90])
 
 
