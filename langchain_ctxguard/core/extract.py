@@ -13,6 +13,7 @@ from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.dialect import read_messages
 from langchain_ctxguard.core.field_json import is_json
+from langchain_ctxguard.core.field_memo import Memo, Read, digest
 from langchain_ctxguard.core.field_patterns import is_limited
 from langchain_ctxguard.core.field_reading import prose
 from langchain_ctxguard.core.field_scalars import json_fields
@@ -20,10 +21,10 @@ from langchain_ctxguard.core.field_state import Found, Reading
 from langchain_ctxguard.core.field_text import folded
 from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.labels import label_at
-from langchain_ctxguard.core.normalize import normalized
+from langchain_ctxguard.core.normalize import key_for, normalized
 from langchain_ctxguard.core.roles import speaker_of, text_of
 from langchain_ctxguard.core.user_patterns import PatternSet, pattern_set
-from langchain_ctxguard.domain.control import IDENTIFIERS, STATEMENTS, ControlField, FieldKind, new_field
+from langchain_ctxguard.domain.control import IDENTIFIERS, KEY, STATEMENTS, ControlField, FieldKind, new_field
 from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.errors import ConfigurationError
 
@@ -43,6 +44,9 @@ _TOOL_CRITICAL = (
 """What a tool reports and may not be lost: values and identifiers, not where they were looked up."""
 
 _NEEDS_LABEL = frozenset(FieldKind) - IDENTIFIERS - STATEMENTS - {FieldKind.PATTERN}
+
+_MEMO = Memo()
+"""Of the whole process: messages come back from a checkpoint as new objects, in whatever guard."""
 
 
 def extract_fields(
@@ -73,7 +77,7 @@ def extract_fields(
     moment = _aware(now, zone)
     own = patterns if isinstance(patterns, PatternSet) else pattern_set(patterns)
     if isinstance(source, str):
-        return _owned(found_in(source, "user", moment, zone, own), source, ControlField.model_fields["origin"].default, None, None, moment, zone)
+        return _owned(_read(source, "user", moment, zone, own), source, ControlField.model_fields["origin"].default, None, None, moment)
     messages = [item for item in source if isinstance(item, BaseMessage)] if _all_messages(source) else read_messages(source)
     fields: list[ControlField] = []
     for turn, (message, key) in enumerate(zip(messages, message_keys(messages, start=start), strict=True), start):
@@ -81,8 +85,13 @@ def extract_fields(
         if text:
             said = said_at(message, zone) or moment
             role = speaker_of(message)
-            fields += _owned(found_in(text, role, said, zone, own), text, role, turn, key, said, zone)
+            fields += _owned(_read(text, role, said, zone, own), text, role, turn, key, said)
     return fields
+
+
+def forget() -> None:
+    """Forget what was found in earlier texts: the next extraction reads them anew, and finds the same."""
+    _MEMO.clear()
 
 
 def _all_messages(source: Sequence[Any]) -> bool:
@@ -131,30 +140,49 @@ def found_in(text: str, role: Origin, said: datetime | None, zone: tzinfo, patte
     return found
 
 
-def _owned(  # noqa: PLR0917
-    found: list[Found], text: str, origin: Origin, turn: int | None, key: str | None, said: datetime | None, zone: tzinfo
-) -> list[ControlField]:
+def _read(text: str, role: Origin, said: datetime | None, zone: tzinfo, patterns: PatternSet) -> tuple[Read, ...]:
+    """Return the fields of one text, from memory where it was read before: by the same role, and on the same day where that is known."""
+    try:
+        day = None if said is None else said.astimezone(zone).date()
+    except OverflowError:
+        return _read_anew(text, role, said, zone, patterns)
+    key = (digest(text), role, day, zone, patterns.key)
+    known = _MEMO.get(key)
+    if known is None:
+        known = _read_anew(text, role, said, zone, patterns)
+        _MEMO.put(key, known)
+    return known
+
+
+def _read_anew(text: str, role: Origin, said: datetime | None, zone: tzinfo, patterns: PatternSet) -> tuple[Read, ...]:
+    found = found_in(text, role, said, zone, patterns)
     if not found:
-        return []
+        return ()
     plain = folded(text)
-    is_ai, is_tool = origin == "ai", origin == "tool"
+    is_ai, is_tool = role == "ai", role == "tool"
     stressed = [] if is_ai or is_tool else [(item.start, item.stop) for item in found if item.kind in STATEMENTS]
     fields = []
-    for kind, start, stop, value, confidence, label in found:
+    for kind, start, stop, told, confidence, given in found:
         span = plain[start:stop]
-        fields.append(
-            new_field({
-                "field_id": "", "kind": kind, "label": (label_at(plain, start, stop) if kind in _NEEDS_LABEL else "") if label is None else label,
-                # The kind of most fields says what the value is.
-                "raw": span if plain is text else text[start:stop], "value": normalized(kind, span, said, zone) if value is None else value,
-                "origin": origin, "source_turn": turn, "message_id": key, "start": start, "at": said, "confidence": confidence,
-                "critical": not is_ai and (
-                    _is_critical(kind, plain, start, stop, origin, stressed) if is_tool or kind is FieldKind.QUANTITY else True
-                ),
-                "version": 1, "history": (), "context": "", "is_closed": False,
-            })
-        )  # fmt: skip
-    return fields
+        value = normalized(kind, span, said, zone) if told is None else told
+        label = (label_at(plain, start, stop) if kind in _NEEDS_LABEL else "") if given is None else given
+        critical = not is_ai and (_is_critical(kind, plain, start, stop, role, stressed) if is_tool or kind is FieldKind.QUANTITY else True)
+        fields.append(Read(kind, start, stop, label, value, confidence, critical, key_for(kind, span, value)))
+    return tuple(fields)
+
+
+def _owned(  # noqa: PLR0917
+    fields: tuple[Read, ...], text: str, origin: Origin, turn: int | None, key: str | None, said: datetime | None
+) -> list[ControlField]:
+    return [
+        # The kind of most fields says what the value is.
+        new_field({
+            "field_id": "", "kind": kind, "label": label, "raw": text[start:stop], "value": value, "origin": origin, "source_turn": turn,
+            "message_id": key, "start": start, "at": said, "confidence": confidence, "critical": critical, "version": 1, "history": (),
+            "context": "", "is_closed": False, KEY: value_key,
+        })
+        for kind, start, stop, label, value, confidence, critical, value_key in fields
+    ]  # fmt: skip
 
 
 def _is_critical(kind: FieldKind, text: str, start: int, stop: int, origin: Origin, stressed: list[tuple[int, int]]) -> bool:  # noqa: PLR0917

@@ -290,8 +290,8 @@ def is_limited(words: str) -> bool:
 
 
 def stands_in(pattern: str, text: str) -> bool:
-    """Say whether a text without lone surrogates holds what an RE2 pattern says: one pass, however many words the pattern lists."""
-    data = text.encode()
+    """Say whether a text holds what an RE2 pattern says: one pass, however many words the pattern lists. Half a surrogate pair counts as a `?`."""
+    data = text.encode("utf-8", "replace")
     return _words(pattern)(data, 0, len(data))[0][0] >= 0
 
 

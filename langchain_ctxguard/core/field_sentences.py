@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from langchain_ctxguard.core.field_patterns import stands_in
 from langchain_ctxguard.core.field_text import clauses_of, sentence_at
 from langchain_ctxguard.domain.control import FieldKind
 
@@ -273,19 +275,19 @@ def choices_in(text: str, hints: list[int], taken: list[tuple[int, int]]) -> Ite
     for index, (start, stop, clause) in enumerate(clauses):
         if start in asked or len(clause) > 90 or not _has_hint(hints, start, stop):  # noqa: PLR2004 - a long clause tells a story
             continue
-        if thing := _thing(_REJECTED, clause):
+        if thing := _thing(_REJECTIONS, clause):
             found[index] = (FieldKind.CHOICE_REJECTED, thing, 0.85)
-        elif thing := _thing(_CONFIRMED, clause):
+        elif thing := _thing(_CONFIRMATIONS, clause):
             found[index] = (FieldKind.CHOICE_CONFIRMED, thing, 0.85)
     halves: dict[int, tuple[FieldKind, str]] = {}
     for index, (start, _, clause) in enumerate(clauses):
         if index in found or start in asked or len(clause) > 60:  # noqa: PLR2004
             continue
-        if thing := _thing(_HALF_REJECTED, clause):
+        if thing := _thing(_HALF_REJECTIONS, clause):
             halves[index] = (FieldKind.CHOICE_REJECTED, thing)
-        elif index and _ANNOUNCED.search(clauses[index - 1][2]) and (thing := _thing((*_WEAKLY_CONFIRMED, _NAMED_THING), clause)):
+        elif index and _ANNOUNCED.search(clauses[index - 1][2]) and (thing := _thing(_NAMINGS, clause)):
             found[index] = (FieldKind.CHOICE_CONFIRMED, thing, 0.75)
-        elif (thing := _thing(_WEAKLY_CONFIRMED, clause)) and not (not _HAN.search(clause) and any(character.isdigit() for character in clause)):
+        elif (thing := _thing(_HALF_CONFIRMATIONS, clause)) and not (not _HAN.search(clause) and any(character.isdigit() for character in clause)):
             halves[index] = (FieldKind.CHOICE_CONFIRMED, thing)
     # Half a choice counts beside its other half, clear or not, and right after the words that announce one.
     clear = dict(found)
@@ -303,9 +305,41 @@ def _has_hint(hints: list[int], start: int, stop: int) -> bool:
     return place < len(hints) and hints[place] < stop
 
 
-def _thing(patterns: tuple[re.Pattern[str], ...], clause: str) -> str:
+class _Sort(NamedTuple):
+    """The ways one sort of choice is said in."""
+
+    patterns: tuple[re.Pattern[str], ...]
+    screen: str
+
+
+def _sort(patterns: tuple[re.Pattern[str], ...]) -> _Sort:
+    """Return a sort of choice with its screen: one RE2 pattern for all that `patterns` match, and some more: no lookaheads, a thing of any length."""
+    loose = "|".join(f"(?:{_LOOKAHEAD.sub('', pattern.pattern)})" for pattern in patterns)
+    for exact, wider in _WIDER:
+        loose = loose.replace(exact, wider)
+    return _Sort(patterns, f"(?i)^(?:{loose})$")
+
+
+_LOOKAHEAD = re.compile(r"\(\?[!=](?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
+_WIDER = (
+    ("[^\\n]{1,60}?", "[^\\n]+"),
+    ("[^\\n]{1,50}", "[^\\n]+"),
+    ("[^\\n]{0,30}?", "[^\\n]*"),
+    ("(?P<thing>", "(?:"),
+    ("(?P<empty>", "(?:"),
+    (r"\u4e00-\u9fff", "\u4e00-\u9fff"),
+    (r"[\w ", r"[\pL\pN_ "),
+    (r"\w", r"[\pL\pN_]"),
+)
+"""What RE2 writes otherwise, and what would make it count."""
+
+
+def _thing(sort: _Sort, clause: str) -> str:
     """Return what a clause decides about, empty where it decides nothing."""
-    for pattern in patterns:
+    # Turkish letters fold otherwise in RE2.
+    if not stands_in(sort.screen, clause) and _TURKISH.isdisjoint(clause):
+        return ""
+    for pattern in sort.patterns:
         match = pattern.fullmatch(clause)
         if match is None:
             continue
@@ -316,6 +350,12 @@ def _thing(patterns: tuple[re.Pattern[str], ...], clause: str) -> str:
         if thing and len(thing) <= _LONGEST_THING and not _FULL_VALUE.search(thing) and not _NO_THING.search(thing):
             return thing
     return ""
+
+
+_TURKISH = frozenset("\u0130\u0131")
+_REJECTIONS, _CONFIRMATIONS, _HALF_REJECTIONS, _HALF_CONFIRMATIONS, _NAMINGS = map(
+    _sort, (_REJECTED, _CONFIRMED, _HALF_REJECTED, _WEAKLY_CONFIRMED, (*_WEAKLY_CONFIRMED, _NAMED_THING))
+)
 
 
 def names_in(text: str) -> Iterator[tuple[int, int, float]]:  # noqa: C901 - a list of cases

@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from langchain_ctxguard.core.field_patterns import stands_in
 from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.roles import Call, calls_of
 from langchain_ctxguard.core.terms import covers, fold, terms
@@ -48,14 +49,15 @@ _NOT_DONE = re.compile(
     r"未|没|无法|不能|失败|尚|将|稍后|待|如果|还要|需要|[?？]",
     re.IGNORECASE,
 )
-_WITHDRAWN = re.compile(
+_TAKING_BACK = (
     r"\b(?:forget (?:about )?(?:it|that|this|the)|never ?mind|no need (?:to|for)|don't bother|drop (?:it|that|the (?:idea|plan|task))|"
     r"cancel (?:that|it|this|the (?:plan|task|request|idea|rest))|scratch that|(?:no longer|don't) (?:need|want)|not needed any ?more|"
     r"call (?:it|that) off|leave (?:it|that)(?: for good| alone)?|stop working on|skip (?:it|that|the)|abandon)\b|"
     r"算了|不用了|不需要了|不必了|别弄了|别做了|取消(?:这个|那个|该|之前的|刚才的)?(?:任务|计划|请求|安排)|不做了|作罢|放弃|先不(?:管|做|"
-    r"弄)|当我没说|撤回(?:请求|刚才)",
-    re.IGNORECASE,
+    r"弄)|当我没说|撤回(?:请求|刚才)"
 )
+_WITHDRAWN = re.compile(_TAKING_BACK, re.IGNORECASE)
+_MAY_TAKE_BACK = f"(?i){_TAKING_BACK}"
 _ITSELF = re.compile(r"\b(?:it|that|this|never ?mind|bother)\b|算了|不用了|不必了|当我没说|不需要了|别弄了|别做了|不做了", re.IGNORECASE)
 SENTENCE = re.compile(r"[^。！？；!?\n]+?(?:[。！？；!?\n]+|\.(?=\s)|$)")
 _NOTED = re.compile(
@@ -156,6 +158,10 @@ def is_finished_by(item: PendingItem, words: frozenset[str], *, share: float) ->
 
 def withdrawn_in(text: str) -> Iterator[tuple[frozenset[str], bool]]:
     """Yield what a person takes back in `text`: its words, and whether it may mean just what was asked last (`never mind`)."""
-    for sentence, _ in zip(SENTENCE.finditer(fold(text)), range(_SENTENCES_READ), strict=False):
+    plain = fold(text)
+    # One pass over the whole says of nearly every message that nothing is taken back in it.
+    if not stands_in(_MAY_TAKE_BACK, plain):
+        return
+    for sentence, _ in zip(SENTENCE.finditer(plain), range(_SENTENCES_READ), strict=False):
         if _WITHDRAWN.search(sentence[0]) is not None:
             yield terms(_WITHDRAWN.sub(" ", sentence[0])) - _LIGHT, _ITSELF.search(sentence[0]) is not None

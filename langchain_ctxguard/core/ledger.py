@@ -271,19 +271,25 @@ class _Book:
             return
         held = self.fields[target]
         if _RANKS[field.origin] < _RANKS[held.origin]:
-            event = FieldEvent(
-                raw=field.raw,
-                value=field.value,
-                origin=field.origin,
-                source_turn=field.source_turn,
-                message_id=field.message_id,
-                at=field.at,
-                reason="conflict",
-            )
-            if event not in held.history:
-                self.fields[target] = held.model_copy(update={"history": (*held.history, event)[-_LONGEST_HISTORY:]})
+            self._note_conflict(target, field)
             return
         self._supersede(target, field, "corrected" if replaces is not None else "superseded", fresh)
+
+    def _note_conflict(self, index: int, field: ControlField) -> None:
+        """Note that somebody of lower origin said another value."""
+        held = self.fields[index]
+        event = FieldEvent.model_construct(
+            raw=field.raw,
+            value=field.value,
+            origin=field.origin,
+            source_turn=field.source_turn,
+            message_id=field.message_id,
+            at=field.at,
+            reason="conflict",
+        )
+        # Events of other messages are other events: most are told apart by that alone.
+        if not any(known.message_id == event.message_id and known == event for known in held.history):
+            self.fields[index] = new_field({**held.__dict__, "history": (*held.history, event)[-_LONGEST_HISTORY:]})
 
     def _replaced(self, field: ControlField, fresh: set[int], *, is_change: bool, replaces: ControlField | None) -> int | None:  # noqa: C901, PLR0911 - a list of cases
         """Return the index of the field whose value `field` replaces."""
@@ -327,9 +333,12 @@ class _Book:
         """Return the live fields of the same label, those apart that were said of other orders, invoices or accounts."""
         head, more = parts_of(field.label)
         mine = self._named.get(field.message_id)
+        held = self._by_head.get((group_of(field.kind), head))
+        if not held:
+            return []
         alike = {
             index: None
-            for index, qualifiers in self._by_head.get((group_of(field.kind), head), [])[-_REMEMBERED:]
+            for index, qualifiers in dict.fromkeys(held[-_REMEMBERED:])  # a value that changes often stands there many times
             if (qualifiers <= more or qualifiers >= more) and (is_change or index not in fresh) and not self.fields[index].is_closed
         }
         return [index for index in alike if not (mine and (theirs := self._named.get(self.fields[index].message_id)) and mine.isdisjoint(theirs))]

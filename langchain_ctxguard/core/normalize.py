@@ -393,13 +393,17 @@ def group_of(kind: FieldKind) -> str:
     return _GROUPS.get(kind, kind.value)
 
 
+def key_for(kind: FieldKind, raw: str, value: str | None) -> str:
+    """Return the key of a field of this kind, span and value."""
+    form = comparable(kind, value) if value is not None else re.sub(r"\s+", "", folded(raw)).casefold()
+    return f"{group_of(kind)}\x1f{form}"
+
+
 def key_of(field: ControlField) -> str:
     """Return what all spellings of a field's value have in common, its group included. Computed once per field."""
     known = field.__dict__.get(KEY)
     if known is None:
-        value = field.value
-        form = comparable(field.kind, value) if value is not None else re.sub(r"\s+", "", folded(field.raw)).casefold()
-        known = f"{group_of(field.kind)}\x1f{form}"
+        known = key_for(field.kind, field.raw, field.value)
         # The value is frozen, so its key cannot change; pydantic keeps what is no field out of equality and dumps.
         field.__dict__[KEY] = known
     return str(known)

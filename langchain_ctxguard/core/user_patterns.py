@@ -29,6 +29,9 @@ class PatternSet:
             ConfigurationError: naming the pattern RE2 cannot take, by its place in the config.
         """
         self.names = tuple(patterns)
+        self.key = tuple(patterns.items())
+        """Equal for sets that match alike."""
+
         self._compiled = [(name, _compile(pattern, f"{place}.{name}")) for name, pattern in patterns.items()]
 
     def __bool__(self) -> bool:
