@@ -105,7 +105,7 @@ def kills(folder: Path, url: str, times: int) -> dict[str, Any]:
         chain = len(store.verify())
     return {
         "what": f"an agent killed {times} times", "store": url.partition(":")[0], "messages": messages, "versions": versions, "turns_lost": lost,
-        "threads_set_back": stuck, "numbers_twice": doubled, "states_off_the_record": faults, "chain_faults": chain,
+        "unacknowledged_gone": stuck, "numbers_twice": doubled, "states_off_the_record": faults, "chain_faults": chain,
         "seconds": round(time.perf_counter() - begun, 1),
     }  # fmt: skip
 
@@ -145,7 +145,8 @@ def main(arguments: list[str]) -> int:
             "versions",
             measured=(
                 "an agent that talks and compacts in a process of its own, killed with SIGKILL at a random moment and started again on the same "
-                f"thread; state in LangGraph's SqliteSaver, versions in the store; on {cores()}."
+                "thread; `unacknowledged_gone`: how often a message of a turn that had not ended was gone, which the saver had shown as pending; "
+                f"state in LangGraph's SqliteSaver, versions in the store; on {cores()}."
             ),
             against="what the process was told had been done before it died.",
             rows=rows,

@@ -35,7 +35,7 @@ from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, Struc
 CONTEXT_LIMIT = 200
 """Characters of the sentence a carried value is shown with."""
 
-_HISTORY_KEPT = 12
+_HISTORY_KEPT = 6
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -181,12 +181,17 @@ def _bounded(fields: Sequence[ControlField], remembered: int) -> tuple[tuple[Con
     """Return the critical fields and the newest of the others, and how many that leaves out."""
     others = [index for index, field in enumerate(fields) if not (field.critical and not field.is_closed)]
     out = set(others[: max(0, len(others) - remembered)])
-    kept = (
-        field.model_copy(update={"history": field.history[-_HISTORY_KEPT:]}) if len(field.history) > _HISTORY_KEPT else field
-        for index, field in enumerate(fields)
-        if index not in out
-    )
+    kept = (_short(field) for index, field in enumerate(fields) if index not in out)
     return tuple(kept), len(out)
+
+
+def _short(field: ControlField) -> ControlField:
+    """Return a field with the newest of its earlier values, and the newest disagreement: the head lies in every checkpoint."""
+    if len(field.history) <= 1:
+        return field
+    ended = [event for event in field.history if event.reason != "conflict"][-_HISTORY_KEPT:]
+    conflicts = [event for event in field.history if event.reason == "conflict"][-1:]
+    return field.model_copy(update={"history": tuple(event for event in field.history if event in ended or event in conflicts)})
 
 
 def compared(fields: Sequence[ControlField], shown: Sequence[BaseMessage], seen: Watched, plan: FieldPlan) -> FieldDiff:

