@@ -48,9 +48,9 @@ _UNSURE = re.compile(
     re.IGNORECASE,
 )
 _CHANGE = re.compile(
-    r"\b(?:now|instead|from now on|going forward|rather|no longer|any ?more|again|switch\w*|chang\w*|mov(?:e|ed|ing)|migrat\w*|renam\w*|reassign\w*"
-    r"|transfer\w*|hand(?:ed)? over|takes? over|taking over|took over|replac\w*|update|correction|actually|new|rotat\w*|becomes?|make|shift\w*)\b"
-    r"|改|换|变成|变为|不再|现在|以后|今后|起|接手|接替|移到|迁到|切到|切换|调整|更正|而是|新",
+    r"\b(?:now|instead|from now on|going forward|rather|no longer|any ?more|again|switch(?:ed|ing)?|chang(?:e|es|ed|ing)|mov(?:e|es|ed|ing)|migrat(?:e|es|ed|ing)|renam(?:e|ed|ing)|reassign(?:ed|ing)?"
+    r"|transfer\w*|hand(?:ed)? over|takes? over|taking over|took over|replac(?:e|es|ed|ing)|updated?|correction|actually|new|becomes?|make|shift(?:ed|ing)?)\b"
+    r"|改|换|变成|变为|不再|现在|以后|今后|从.{1,6}起|接手|接替|移到|迁到|切到|切换|调整|更正|而是|新",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
@@ -72,7 +72,7 @@ _PATTERNS: tuple[re.Pattern[str], ...] = tuple(
     for pattern in (
         # the reviewer is now Ben; is no longer Ana but Ben; has changed to Ben
         rf"{_SUBJECT} (?:is|are) (?:no longer|not) [^,;]{{1,40}}?,? (?:but|it is|it's)(?: now)? {_VALUE}",
-        rf"{_SUBJECT}(?: (?:is|are|will be|should be|must be|shall be|becomes|has become|is going to be)|['’]s){_ADVERB} (?:at |in |on )?{_VALUE}",
+        rf"{_SUBJECT}(?: (?:is|are|will be|should be|must be|shall be|becomes|has become|is going to be)){_ADVERB} (?:at |in |on )?{_VALUE}",
         rf"{_SUBJECT} (?:(?:has |have |was |is |were )?(?:been )?(?:changed|moved|switched|updated|renamed|reassigned|set)|changes|moves|switches) to {_VALUE}",
         # change the reviewer from Ana to Ben
         rf"(?i:change|switch|move|set|update|rename|migrate|transfer|reassign|shift)d? {_SUBJECT}(?: (?:over )?from [^,;]{{1,40}}?)?(?: over)? to {_VALUE}",
@@ -100,6 +100,10 @@ _BEHIND = re.compile(r"\b(?:is|are|runs?|lives?|was|been|deployed|hosted|sits)\b
 _HOSTED = re.compile(
     r"(?:(?P<thing>[^,;:()]{2,60}?) (?:runs|lives|sits|(?:is|are) (?:now )?(?:hosted|deployed|running))(?: now)? (?:on|in|at)"
     r"|(?i:move|moved|migrate|migrated|deploy) (?P<moved>[^,;:()]{2,60}?)(?: from [^,;]{1,40}?)? (?:to|onto)) (?P<value>[\w.-]*\w[-.\d][\w.-]*)(?=$|[\s,;.])"
+)
+_PROGRESS = re.compile(
+    r"(?:(?:(?:^|: )(?P<before>[A-Za-z -]{2,40}) )?\b(?:progress|status): ?|\b(?:in|at) )(?:phase|stage|step) (?P<value>\d+ of \d+)"
+    r"(?: of (?P<behind>[A-Za-z -]{2,40}))?"
 )
 _STYLED = re.compile(
     r"\b(?P<what>answers?|repl(?:y|ies)|responses?|respond|comments?|write|use|using|prefer)\b[^,;:()]{0,20}?\b(?:in|use|using|prefer) (?:a |an |the )?"
@@ -348,7 +352,7 @@ def _framed(found: re.Match[str], *, is_change: bool) -> _Statement | None:
         if head == "only":
             return _Statement(head, frozenset(re.findall(r"[\w'-]+", subject.lower())) - DULL, value, is_change)
         named = _attribute(subject)
-        if named is not None and KINDS.get(named[0]) == "person" and verb in _TAKEN:
+        if named is not None and KINDS.get(named[0]) == "person" and head == "owner":
             return _Statement(named[0], named[1], value, is_change)
         if verb == "has" or (verb == "to" and not subject):
             return None
@@ -406,7 +410,7 @@ def _is_name(value: str) -> bool:
 
 def _fits(kind: Kind, value: str) -> bool:
     """Say whether a text can be a value of its kind."""
-    if not value or len(value) > _LONGEST_VALUE or value.lower() in NO_NAMES or " and " in value or " or " in value:
+    if not value or len(value) > _LONGEST_VALUE or (value.lower() in NO_NAMES and value != "A") or " and " in value or " or " in value:
         return False
     if kind == "count":
         return re.fullmatch(r"\d+(?: of \d+)?", value) is not None
@@ -429,6 +433,8 @@ def _fixed(sentence: str, *, is_change: bool) -> Iterator[_Statement]:
         for found in pattern.finditer(sentence):
             about = {"answer"} if head == "language" else set()
             yield _Statement(head, frozenset(about), found["value"] or found["value2"], is_change)
+    for found in _PROGRESS.finditer(sentence):
+        yield _Statement("phase", _about(found["before"] or found["behind"] or ""), found["value"], is_change)
     for found in _STYLED.finditer(sentence):
         what = "answer" if re.match(r"answer|repl|respon", found["what"], re.IGNORECASE) else ""
         yield _Statement(found["head"].lower(), frozenset([what] if what else []), found["value"], is_change)

@@ -187,7 +187,9 @@ class Bench:
 
     def _compared(self, fields: Sequence[ControlField], head: ContextHead) -> FieldDiff:
         plan = self.plan.fields
-        shown = [] if head.body is None else rendered(head.body, version=head.version)
+        # A value that marks a quote as out of date stands in another's sentence: it is not told by that.
+        body = None if head.body is None else head.body.model_copy(update={"evidence": head.body.evidence.model_copy(update={"retold": {}})})
+        shown = [] if body is None else rendered(body, version=head.version)
         return FieldDiff() if plan is None else compared(fields, shown, self.watched, plan)
 
     def _grave(self, diff: FieldDiff) -> tuple[ControlField, ...]:
