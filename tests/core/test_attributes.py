@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langchain_ctxguard import compact_messages
 from langchain_ctxguard.core.attributes import REMEMBERED, read_stated, with_values_in_force
 from langchain_ctxguard.domain.evidence import Evidence, Stated
 
@@ -42,6 +43,8 @@ CHANGES = [
     ("I want verbose answers.", "I would rather get short answers.", "verbose", "short"),
     ("Use metric units.", "Use imperial units instead.", "metric", "imperial"),
     ("The rollout is at phase 2 of 4.", "The rollout is now at phase 3 of 4.", "2 of 4", "3 of 4"),
+    ("Rollout progress: phase 2 of 4.", "Rollout progress: phase 3 of 4.", "2 of 4", "3 of 4"),
+    ("The pager owner is Mira Vale.", "Tomas Lind now owns the pager.", "Mira Vale", "Tomas Lind"),
     ("Only Ana Lopez may approve refunds.", "Only Ben Okafor may approve refunds.", "Ana Lopez", "Ben Okafor"),
     ("The mascot is Otto.", "The mascot is now Bruno.", "Otto", "Bruno"),
     ("The venue is Riverside Hall.", "The venue has moved to Harbour House.", "Riverside Hall", "Harbour House"),
@@ -159,15 +162,9 @@ def test_a_marked_value_is_marked_anew_once() -> None:
 def test_the_same_name_elsewhere_is_left_alone() -> None:
     """Only a sentence about the attribute is about its old value."""
     stated = read_stated((), [("user", "The reviewer is Ana."), ("user", "The reviewer is now Ben.")])
-    for text in (
-        "Ana booked the flights.",
-        "The author is Ana.",
-        "The reviewer of part B is Ana, as agreed.",
-        "Anaconda is installed for the reviewer.",
-    ):
-        if "part B" in text:
-            stated = read_stated(stated, [("user", "The reviewer of part B is Ana.")])
-        assert with_values_in_force(text, stated)[0] == text
+    stated = read_stated(stated, [("user", "The reviewer of part B is Ana.")])
+    for text in ("Ana booked the flights.", "The author is Ana.", "The reviewer of part B is Ana, as agreed.", "Anaconda is there for the reviewer."):
+        assert with_values_in_force(text, stated) == (text, 0)
 
 
 def test_two_candidates_are_left_alone() -> None:
@@ -205,3 +202,45 @@ def test_a_huge_text_is_read_in_time(piece: str) -> None:
     stated = read_stated((), [("user", "The reviewer is Ana."), ("user", text), ("user", "The reviewer is now Ben.")])
     with_values_in_force(text, stated)
     assert time.perf_counter() - begun < 3
+
+
+def _compacted_twice(before: str, after: str) -> tuple[str, str, object]:
+    """Return the view after a cut between the two statements, the view after another, and the last head."""
+    filler = [
+        {"role": "user" if number % 2 else "assistant", "content": f"Paragraph {number}: " + "the sea is calm and wide. " * 20}
+        for number in range(30)
+    ]
+    first = compact_messages([{"role": "user", "content": before}, *filler])
+    again = [*first.messages, {"role": "assistant", "content": "Noted."}, {"role": "user", "content": after}, *filler]
+    second = compact_messages(again, previous=first.head)
+    texts = ["\n".join(str(message.content) for message in done.messages) for done in (first, second)]
+    return texts[0], texts[1], second.head
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "old", "new"),
+    [
+        (
+            "You must know: the reviewer of the billing module is Ana Lopez.",
+            "The reviewer of the billing module is now Ben Okafor.",
+            "Ana Lopez",
+            "Ben",
+        ),
+        ("You must report all times in UTC.", "From now on, report all times in Pacific time.", "UTC", "Pacific time"),
+        ("必须记住：负责人是王芳。", "负责人改成李雷。", "王芳", "李雷"),
+        ("Never tell anyone the vault code QIBA-575.", "The vault code is now UMZX-858.", "QIBA-575", "UMZX-858"),
+    ],
+)
+def test_a_view_tells_the_old_value_no_more(before: str, after: str, old: str, new: str) -> None:
+    """Not in the summary and not in a quote, though the old statement was cut a round before the change."""
+    first, second, _ = _compacted_twice(before, after)
+    assert old in first
+    assert old not in second
+    assert new in second
+
+
+def test_a_quote_is_stored_as_it_was_said() -> None:
+    """A rule that shows another value than it was said with is stored word for word: that is what a person would confirm."""
+    _, second, head = _compacted_twice("You must report all times in UTC.", "From now on, report all times in Pacific time.")
+    assert "You must report all times in [now: Pacific time]" in second
+    assert "You must report all times in UTC." in str(head)
