@@ -1,4 +1,4 @@
-"""Words for what there is one of at a time and no pattern of a value knows: persons in a role, styles, zones, hosts, branches. English and Chinese."""
+"""Words for what there is one of at a time and no pattern of a value knows: persons in a role, styles, zones, hosts. English and Chinese."""
 
 from __future__ import annotations
 

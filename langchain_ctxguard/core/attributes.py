@@ -42,25 +42,28 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 _ASKS = re.compile(r"[?？]\s*$|[吗呢]\s*[。？?]?$")
 _UNSURE = re.compile(
     r"\b(?:if|unless|suppose|assuming|might|maybe|perhaps|could|whether|consider(?:ing)?|imagine|wish|hope|wonder|unsure|not sure|in case|until"
-    r"|would(?! (?:rather|like|prefer))|for example|e\.g|says?|said|claims?|told|according to|reads|wrote|suggest(?:s|ed)?|propos(?:es|ed)|asked"
+    r"|would(?! (?:rather|like|prefer))|example|e\.g|says?|said|claims?|told|according to|reads|wrote|suggest(?:s|ed)?|propos(?:es|ed)|asked"
     r"|used to|don['’]t|do not|never|not going to|won['’]t|will not|shouldn['’]t|should not|can['’]t|cannot|thinks?|guess)\b"
     r"|如果|假如|要是|倘若|可能|也许|是否|或许|听说|据说|不要|不用|别(?!的)|先不|比如|例如|谁|什么|哪",
     re.IGNORECASE,
 )
 _CHANGE = re.compile(
-    r"\b(?:now|instead|from now on|going forward|rather|no longer|any ?more|again|switch(?:ed|ing)?|chang(?:e|es|ed|ing)|mov(?:e|es|ed|ing)|migrat(?:e|es|ed|ing)|renam(?:e|ed|ing)|reassign(?:ed|ing)?"
-    r"|transfer\w*|hand(?:ed)? over|takes? over|taking over|took over|replac(?:e|es|ed|ing)|updated?|correction|actually|new|becomes?|make|shift(?:ed|ing)?)\b"
+    r"\b(?:now|instead|from now on|going forward|rather|no longer|any ?more|again|switch(?:ed|ing)?|chang(?:e|es|ed|ing)|mov(?:e|es|ed|ing)|migrat(?:e|es|ed|ing)"  # noqa: E501
+    r"|renam(?:e|ed|ing)|reassign(?:ed|ing)?"
+    r"|transfer\w*|hand(?:ed)? over|takes? over|taking over|took over|replac(?:e|es|ed|ing)"
+    r"|updated?|correction|actually|new|becomes?|make|shift(?:ed|ing)?)\b"
     r"|改|换|变成|变为|不再|现在|以后|今后|从.{1,6}起|接手|接替|移到|迁到|切到|切换|调整|更正|而是|新",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
     r"(?:\s|[-*•·]|\d+[.)]\s|(?-i:[A-Z][A-Z _-]{2,30}):|(?:update|note|fyi|correction|reminder|change|decision|fact)\s*[:：]"
     r"|(?:from now on|going forward|actually|sorry|also|so|and|but|ok|okay|please|then|note that|again|as of (?:today|now))\b,?"
-    r"|(?:let['’]s|let us|we(?:['’]ll| will| should| must)?|i(?:['’]ll| will)?(?: want to| need to)?|you should) (?=use|go|switch|change|set|move|make|pick)"
+    r"|(?:let['’]s|let us|we(?:['’]ll| will| should| must)?|i(?:['’]ll| will)?(?: want to| need to)?|you should)"
+    r" (?=use|go|switch|change|set|move|make|pick)"
     r"|(?:从现在起|更正|另外|以后|今后|请|好的|那么|现在)[，,：:]?(?=.))+",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[,，](?:\s*(?:and|but|so|then)\b)?|\s(?:and|but|so)\s(?=(?:the|our|my|we)\b)|\s[-–—]\s")
+_CLAUSE = re.compile(r"[:：]\s+|[,，](?:\s*(?:and|but|so|then)\b)?|\s(?:and|but|so)\s(?=(?:the|our|my|we)\b)|\s[-–—]\s")
 _END = r"(?=\s*(?:$|[,，;；。.!！]\s*|\s(?:and|but|instead|now|from|going|this|because|since|as|with|again|rather|not|for|any)\b))"
 _VALUE = r"(?P<value>[^\s,，;；:()（）][^,，;；()（）\n]{0,60}?)" + _END
 _NAME = r"(?P<value>[A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2})"
@@ -73,18 +76,24 @@ _PATTERNS: tuple[re.Pattern[str], ...] = tuple(
         # the reviewer is now Ben; is no longer Ana but Ben; has changed to Ben
         rf"{_SUBJECT} (?:is|are) (?:no longer|not) [^,;]{{1,40}}?,? (?:but|it is|it's)(?: now)? {_VALUE}",
         rf"{_SUBJECT}(?: (?:is|are|will be|should be|must be|shall be|becomes|has become|is going to be)){_ADVERB} (?:at |in |on )?{_VALUE}",
-        rf"{_SUBJECT} (?:(?:has |have |was |is |were )?(?:been )?(?:changed|moved|switched|updated|renamed|reassigned|set)|changes|moves|switches) to {_VALUE}",
+        rf"{_SUBJECT} "  # noqa: ISC004
+        r"(?:(?:has |have |was |is |were )?(?:been )?(?:changed|moved|switched|updated|renamed|reassigned|set)|changes|moves|switches) to "
+        rf"{_VALUE}",
         # change the reviewer from Ana to Ben
-        rf"(?i:change|switch|move|set|update|rename|migrate|transfer|reassign|shift)d? {_SUBJECT}(?: (?:over )?from [^,;]{{1,40}}?)?(?: over)? to {_VALUE}",
+        rf"(?i:change|switch|move|set|update|rename|migrate|transfer|reassign|shift)d? {_SUBJECT}"  # noqa: ISC004
+        rf"(?: (?:over )?from [^,;]{{1,40}}?)?(?: over)? to {_VALUE}",
         rf"(?i:make) {_NAME} (?P<subject>the [^,;:()]{{2,60}}?){_END}",
         # use tabs as the style; go with Ben for the review lead
-        rf"(?i:use|using|go with|stick to|stick with|switch to|pick|take) (?P<value>[^,;:()]{{1,40}}?) (?:as|for) (?P<subject>(?:the|our|my|your) [^,;:()]{{2,60}}?){_END}",
+        rf"(?i:use|using|go with|stick to|stick with|switch to|pick|take) (?P<value>[^,;:()]{{1,40}}?) (?:as|for) "  # noqa: ISC004
+        rf"(?P<subject>(?:the|our|my|your) [^,;:()]{{2,60}}?){_END}",
         # Ben is now the reviewer of part A; Ben owns billing; Ben takes over billing
         rf"{_NAME} (?:is|will be|becomes){_ADVERB} (?P<subject>(?:the|our|my) [^,;:()]{{2,60}}?)(?=$|[,;.]| and | from )",
-        rf"{_NAME}(?: (?:now|will|currently|is|is now|also))* (?P<verb>[a-z]+) (?P<object>[^,;:()]{{2,60}}?)(?=$|[,;.]| from now | from | now$| instead$)",
+        rf"{_NAME}(?: (?:now|will|currently|is|is now|also))* (?P<verb>[a-z]+) "  # noqa: ISC004
+        r"(?P<object>[^,;:()]{2,60}?)(?=$|[,;.]| from now | from | now$| instead$)",
         rf"(?P<object>[^,;:()]{{2,60}}?) (?:is|are|will be){_ADVERB} (?P<verb>[a-z]+ed|led) by {_NAME}",
         rf"(?P<object>[^,;:()]{{2,60}}?)(?: now)? (?P<verb>belongs?)(?: now)? to {_NAME}",
-        rf"{_NAME} (?:now )?(?P<verb>takes over|has|is responsible for|is now responsible for|is in charge of|is now in charge of) (?P<object>[^,;:()]{{2,60}}?)(?=$|[,;.]| from )",
+        rf"{_NAME} (?:now )?(?P<verb>takes over|has|is responsible for|is now responsible for|is in charge of|is now in charge of) "  # noqa: ISC004
+        r"(?P<object>[^,;:()]{2,60}?)(?=$|[,;.]| from )",
         rf"(?i:assign|reassign|hand over|hand) (?P<object>[^,;:()]{{2,60}}?) (?P<verb>to) {_NAME}",
         rf"(?i:only) {_NAME} (?P<verb>may|can|is allowed to|must) (?P<object>[^,;:()]{{3,80}})",
     )
@@ -99,14 +108,15 @@ _MOVES = re.compile(r"^.*?\b(?:mov(?:e|ed|ing)|migrated?|switch(?:ed)?(?: over)?
 _BEHIND = re.compile(r"\b(?:is|are|runs?|lives?|was|been|deployed|hosted|sits)\b")
 _HOSTED = re.compile(
     r"(?:(?P<thing>[^,;:()]{2,60}?) (?:runs|lives|sits|(?:is|are) (?:now )?(?:hosted|deployed|running))(?: now)? (?:on|in|at)"
-    r"|(?i:move|moved|migrate|migrated|deploy) (?P<moved>[^,;:()]{2,60}?)(?: from [^,;]{1,40}?)? (?:to|onto)) (?P<value>[\w.-]*\w[-.\d][\w.-]*)(?=$|[\s,;.])"
+    r"|(?i:move|moved|migrate|migrated|deploy) (?P<moved>[^,;:()]{2,60}?)(?: from [^,;]{1,40}?)? (?:to|onto))"
+    r" (?P<value>[\w.-]*\w[-.\d][\w.-]*)(?=$|[\s,;.])"
 )
 _PROGRESS = re.compile(
     r"(?:(?:(?:^|: )(?P<before>[A-Za-z -]{2,40}) )?\b(?:progress|status): ?|\b(?:in|at) )(?:phase|stage|step) (?P<value>\d+ of \d+)"
     r"(?: of (?P<behind>[A-Za-z -]{2,40}))?"
 )
 _STYLED = re.compile(
-    r"\b(?P<what>answers?|repl(?:y|ies)|responses?|respond|comments?|write|use|using|prefer)\b[^,;:()]{0,20}?\b(?:in|use|using|prefer) (?:a |an |the )?"
+    r"\b(?P<what>answers?|repl(?:y|ies)|responses?|respond|comments?|write|use|using|prefer)\b[^,;:()]{0,20}?\b(?:in|use|using|prefer) (?:a |an |the )?"  # noqa: E501
     r"(?P<value>[\w-]+(?: [\w-]+)?) (?P<head>style|tone|format)\b",
     re.IGNORECASE,
 )
@@ -116,11 +126,13 @@ _ANSWERS = (
     re.compile(rf"\b(?:[Kk]eep|[Mm]ake) (?:your |all |the )*(?:answers|replies|responses) {_ADJECTIVE}(?=$|[ ,.;])"),
 )
 _ZONED = re.compile(
-    rf"\b(?:times?|timestamps?|clocks?|dates|hours)\b[^,;:()]{{0,24}}?\b(?:in|to|as|using) (?P<value>{ZONES})(?![\w/])|\b[Tt]ime ?zones?\b[^,;()]{{0,20}}?"
+    rf"\b(?:times?|timestamps?|clocks?|dates|hours)\b[^,;:()]{{0,24}}?\b(?:in|to|as|using) (?P<value>{ZONES})(?![\w/])|"
+    rf"\b[Tt]ime ?zones?\b[^,;()]{{0,20}}?"
     rf"(?P<value2>{ZONES})(?![\w/])"
 )
 _SPOKEN = re.compile(
-    rf"\b(?i:answer|reply|respond|speak|talk)(?: to me| only| all questions)* in (?P<value>{LANGUAGES})\b|用(?P<value2>[\u4e00-\u9fff]{{1,3}}[文语])(?:来)?(?:回答|回复|答复)"
+    rf"\b(?i:answer|reply|respond|speak|talk)(?: to me| only| all questions)* in (?P<value>{LANGUAGES})\b"
+    r"|用(?P<value2>[\u4e00-\u9fff]{1,3}[文语])(?:来)?(?:回答|回复|答复)"
 )
 _MEASURED = re.compile(
     r"(?i:(?:use|using|with|in|to) (?P<value>metric|imperial)(?= ?(?:units?|measure\w*|system))|(?:单位|用)[^，。]{0,4}?(?P<value2>公制|英制))"
@@ -331,7 +343,7 @@ def _plain(clause: str, *, is_change: bool) -> Iterator[_Statement]:
         if _fits(KINDS[head], value):
             about = frozenset() if head == "branch" else _about(_BEHIND.split(_MOVES.sub("", beside["before"] or ""))[0])
             yield _Statement(
-                head, about, value if len(value) > 2 else f"{beside['head'] or beside['head2']} {value}", is_change, is_bound=head != "branch"
+                head, about, value if len(value) > 2 else f"{beside['head'] or beside['head2']} {value}", is_change, is_bound=head != "branch"  # noqa: PLR2004
             )
             return
     found = _COLON.match(clause)
@@ -339,7 +351,7 @@ def _plain(clause: str, *, is_change: bool) -> Iterator[_Statement]:
         yield statement
 
 
-def _framed(found: re.Match[str], *, is_change: bool) -> _Statement | None:
+def _framed(found: re.Match[str], *, is_change: bool) -> _Statement | None:  # noqa: PLR0911
     """Return the statement of one frame, or `None` where its words are none."""
     parts = found.groupdict()
     value = _value(parts["value"])
@@ -418,7 +430,7 @@ def _fits(kind: Kind, value: str) -> bool:
         return _is_name(value) or value.startswith("@")
     if kind == "setting":
         return (
-            len(value.split()) <= 3
+            len(value.split()) <= 3  # noqa: PLR2004
             and value.split(maxsplit=1)[0].lower() not in NO_NAMES
             and not re.match(r"\w+ing\b|wrong|broken|fine|good|important|\w+ed\b", value)
         )
