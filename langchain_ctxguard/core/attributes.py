@@ -343,7 +343,11 @@ def _plain(clause: str, *, is_change: bool) -> Iterator[_Statement]:
         if _fits(KINDS[head], value):
             about = frozenset() if head == "branch" else _about(_BEHIND.split(_MOVES.sub("", beside["before"] or ""))[0])
             yield _Statement(
-                head, about, value if len(value) > 2 else f"{beside['head'] or beside['head2']} {value}", is_change, is_bound=head != "branch"  # noqa: PLR2004
+                head,
+                about,
+                value if len(value) > 2 else f"{beside['head'] or beside['head2']} {value}",
+                is_change,
+                is_bound=head != "branch",  # noqa: PLR2004
             )
             return
     found = _COLON.match(clause)
