@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from langchain_ctxguard.core.attribute_words import (
@@ -182,6 +183,8 @@ def read_stated(stated: Sequence[Stated], messages: Iterable[tuple[str, str]]) -
         if origin in _RANKS and text:
             for sentence in _sentences(text):
                 for statement in _statements(sentence):
+                    if len(book) > 2 * REMEMBERED:
+                        book = list(_bounded(book))
                     _take(book, statement, "system" if origin == "registry" else "user" if origin == "user" else "system")
     return _bounded(book)
 
@@ -300,13 +303,14 @@ def _sentences(text: str) -> Iterator[str]:
             yield sentence
 
 
-def _statements(sentence: str, *, is_told: bool = False) -> list[_Statement]:
+@lru_cache(maxsize=4_096)
+def _statements(sentence: str, *, is_told: bool = False) -> tuple[_Statement, ...]:
     """Return what a sentence states; of a told one (in a summary), also what people do not say as a statement."""
     if not 4 <= len(sentence.strip()) <= _LONGEST or _ASKS.search(sentence) or (not is_told and _UNSURE.search(sentence)):  # noqa: PLR2004
-        return []
+        return ()
     is_change = _CHANGE.search(sentence) is not None
     plain = sentence.strip().rstrip(".。!！;；")
-    return list(dict.fromkeys(_read(plain, is_change=is_change)))
+    return tuple(dict.fromkeys(_read(plain, is_change=is_change)))
 
 
 def _read(sentence: str, *, is_change: bool) -> Iterator[_Statement]:
@@ -341,13 +345,13 @@ def _plain(clause: str, *, is_change: bool) -> Iterator[_Statement]:
         head = HEAD_OF[(beside["head"] or beside["head2"]).lower()]
         value = beside["value"] or beside["value2"]
         if _fits(KINDS[head], value):
-            about = frozenset() if head == "branch" else _about(_BEHIND.split(_MOVES.sub("", beside["before"] or ""))[0])
+            about = frozenset() if head == "branch" else _about(_BEHIND.split(_MOVES.sub("", beside["before"] or ""))[0])  # noqa: PLR2004
             yield _Statement(
                 head,
                 about,
                 value if len(value) > 2 else f"{beside['head'] or beside['head2']} {value}",
                 is_change,
-                is_bound=head != "branch",  # noqa: PLR2004
+                is_bound=head != "branch",
             )
             return
     found = _COLON.match(clause)
