@@ -345,11 +345,11 @@ def _plain(clause: str, *, is_change: bool) -> Iterator[_Statement]:
         head = HEAD_OF[(beside["head"] or beside["head2"]).lower()]
         value = beside["value"] or beside["value2"]
         if _fits(KINDS[head], value):
-            about = frozenset() if head == "branch" else _about(_BEHIND.split(_MOVES.sub("", beside["before"] or ""))[0])  # noqa: PLR2004
+            about = frozenset() if head == "branch" else _about(_BEHIND.split(_MOVES.sub("", beside["before"] or ""))[0])
             yield _Statement(
                 head,
                 about,
-                value if len(value) > 2 else f"{beside['head'] or beside['head2']} {value}",
+                value if len(value) > 2 else f"{beside['head'] or beside['head2']} {value}",  # noqa: PLR2004
                 is_change,
                 is_bound=head != "branch",
             )
