@@ -8,6 +8,7 @@ from functools import cached_property
 
 from langchain_core.messages import BaseMessage
 
+from langchain_ctxguard.core.attributes import read_stated, with_values_in_force
 from langchain_ctxguard.core.bounds import bounded_evidence, bounded_summary, text_tokens, with_files_listed
 from langchain_ctxguard.core.clean import Cleaned, clean
 from langchain_ctxguard.core.compile import Compiled, rendered, rendered_digests
@@ -18,6 +19,8 @@ from langchain_ctxguard.core.crossing import (
     compared,
     invented,
     is_found_again,
+    retold,
+    told_by,
     watched,
     with_present_values,
     without_wrong_values,
@@ -36,6 +39,7 @@ from langchain_ctxguard.core.said import rule_in
 from langchain_ctxguard.core.situation import Plan, Situation
 from langchain_ctxguard.domain.context import ContextBody, ContextHead, Cut
 from langchain_ctxguard.domain.control import ControlField, FieldChange, FieldDiff
+from langchain_ctxguard.domain.evidence import Stated
 from langchain_ctxguard.domain.summary import Fact, StructuredSummary, SummaryDraft
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 from langchain_ctxguard.domain.version import FieldCounts
@@ -160,9 +164,10 @@ class Bench:
     def _made(self, summary: StructuredSummary, bounds: Bounds) -> _Made:
         """Return the view of a summary with the control fields it lost carried, and the values that hold no longer marked or removed."""
         plan, seen = self.plan.fields, self.watched
-        if plan is None or not (seen.checked or seen.others or seen.has_history):
+        stated = self._stated[1]
+        if plan is None or not (seen.checked or seen.others or seen.has_history or any(one.earlier for one in stated)):
             return _Made(*self._fitted(summary, bounds), summary)
-        mended = with_present_values(summary, seen, plan)
+        mended = with_present_values(summary, seen, plan, stated)
         summary, replaced = mended.summary, mended.replaced
         built = self._fitted(summary, bounds)
         first = self._compared((*seen.checked, *seen.others), built[0])
@@ -189,7 +194,9 @@ class Bench:
 
     def _compared(self, fields: Sequence[ControlField], head: ContextHead) -> FieldDiff:
         plan = self.plan.fields
-        shown = [] if head.body is None else rendered(head.body, version=head.version)
+        # A value that marks a quote as out of date stands in another's sentence: it is not told by that.
+        body = None if head.body is None else head.body.model_copy(update={"evidence": head.body.evidence.model_copy(update={"retold": {}})})
+        shown = [] if body is None else rendered(body, version=head.version)
         return FieldDiff() if plan is None else compared(fields, shown, self.watched, plan)
 
     def _grave(self, diff: FieldDiff) -> tuple[ControlField, ...]:
@@ -275,6 +282,31 @@ class Bench:
             start=situation.start,
         )
 
+    @cached_property
+    def _stated(self) -> tuple[tuple[Stated, ...], tuple[Stated, ...]]:
+        """What people stated of attributes: at the cut, and after the messages that stay."""
+        material = self.material
+        if self.plan.fields is None:
+            return (), ()
+        stored = read_stated(material.evidence.stated, told_by(material.left))
+        return stored, read_stated(stored, told_by(material.repaired.messages[material.at :]))
+
+    @cached_property
+    def _retold(self) -> dict[str, str]:
+        """The quotes of the evidence that tell a value that holds no longer."""
+        plan = self.plan.fields
+        return {} if plan is None else retold(self.material.evidence.inferred, self.watched, plan, self._stated[1])
+
+    @cached_property
+    def _fields_shown(self) -> tuple[ControlField, ...]:
+        """The fields of the ledger, the sentences they stood in put right."""
+        return tuple(
+            field.model_copy(update={"context": new})
+            if field.context and (new := with_values_in_force(field.context, self._stated[1])[0]) != field.context
+            else field
+            for field in self.watched.ledger
+        )
+
     def _is_apart(self, field: ControlField) -> bool:
         """Say whether a stressed sentence is a rule that inferred rules answer for: decided by a person, or not to be quoted."""
         if rule_in(field.raw) is None:
@@ -341,7 +373,9 @@ class Bench:
     def _built(self, summary: StructuredSummary, bounds: Bounds, carried: tuple[str, ...]) -> tuple[ContextHead, Compiled]:
         situation, material, kept = self.situation, self.material, self._kept
         version = situation.head.version + 1
-        found = material.evidence.model_copy(update={"fields": self.watched.ledger, "carried": carried, "carried_bare": self.is_bare})
+        found = material.evidence.model_copy(
+            update={"fields": self._fields_shown, "carried": carried, "carried_bare": self.is_bare, "stated": self._stated[0], "retold": self._retold}
+        )
         evidence = bounded_evidence(found, max_tokens=bounds.evidence, count=self.count, carried_tokens=bounds.carried)
         evidence = with_files_listed(evidence, max_tokens=bounds.summary, count=self.count)
         summary = bounded_summary(summary, version=version, max_tokens=bounds.summary, count=self.count, files=listed_files(evidence))

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from langchain_core.messages import BaseMessage
 
+from langchain_ctxguard.core.attributes import with_values_in_force
 from langchain_ctxguard.core.bounds import bounded_evidence, text_tokens
 from langchain_ctxguard.core.carried import sentence_of
 from langchain_ctxguard.core.compile import rendered, rendered_digests
@@ -30,6 +31,8 @@ from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.control import STATEMENTS, ControlField, FieldChange, FieldDiff, FieldKind
+from langchain_ctxguard.domain.evidence import Stated
+from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, StructuredSummary
 
 CONTEXT_LIMIT = 200
@@ -289,19 +292,43 @@ def without_wrong_values(summary: StructuredSummary, wrong: Sequence[FieldChange
     return mended
 
 
-def with_present_values(summary: StructuredSummary, seen: Watched, plan: FieldPlan) -> Mended:
+def with_present_values(summary: StructuredSummary, seen: Watched, plan: FieldPlan, stated: Sequence[Stated] = ()) -> Mended:
     """Return the summary with every superseded value marked by the one that holds: "the deadline is [now: July 15]"."""
     mended = Mended(summary)
-    if not seen.has_history:
+    if not seen.has_history and not any(one.earlier for one in stated):
         return mended
 
     def fresh(text: str) -> str:
-        marked, replaced = _fresh(text, seen.present, plan)
+        marked, replaced = _in_force(text, seen, plan, stated)
         mended.replaced += replaced
         return marked
 
     mended.summary = _mapped(summary, fresh)
     return mended
+
+
+def retold(quotes: Iterable[InferredConstraint], seen: Watched, plan: FieldPlan, stated: Sequence[Stated] = ()) -> dict[str, str]:
+    """Return the quotes and stressed sentences that tell a superseded value, as they are to be shown, by the id of the rule or the field.
+
+    What was said is stored as it was said: a person who confirms a rule confirms that.
+    """
+    if not seen.has_history and not any(one.earlier for one in stated):
+        return {}
+    said = {quote.inferred_id: quote.text for quote in quotes if quote.status == "inferred"}
+    said |= {field.field_id: field.raw for field in seen.checked if field.kind in STATEMENTS}
+    return {name: new for name, text in said.items() if (new := _in_force(text, seen, plan, stated)[0]) != text}
+
+
+def told_by(messages: Iterable[BaseMessage]) -> list[tuple[str, str]]:
+    """Return who says what in messages; a summary another tool left speaks for the model."""
+    return [("ai" if _is_told(message) else speaker_of(message), text_of(message)) for message in messages if not is_synthetic(message)]
+
+
+def _in_force(text: str, seen: Watched, plan: FieldPlan, stated: Sequence[Stated]) -> tuple[str, int]:
+    """Return a text with its superseded values marked, those of fields and those of attributes, and how many there were."""
+    marked, replaced = _fresh(text, seen.present, plan) if seen.has_history else (text, 0)
+    marked, more = with_values_in_force(marked, stated)
+    return marked, replaced + more
 
 
 def _fresh(text: str, present: Sequence[ControlField], plan: FieldPlan) -> tuple[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from langchain_ctxguard.core.lexicon import claims_authority, orders_plainly
 from langchain_ctxguard.core.powers import without_power
@@ -193,7 +193,7 @@ def render_evidence(evidence: Evidence) -> str:
     parts += _section("Files touched", (render_artifact(artifact) for artifact in evidence.artifacts))
     if evidence.carried:
         by_id = {field.field_id: field for field in evidence.fields}
-        carried = [by_id[name] for name in evidence.carried if name in by_id]
+        carried = [_as_shown(by_id[name], evidence.retold) for name in evidence.carried if name in by_id]
         parts += _section(CARRIED_LEAD, render_fields(carried, is_bare=evidence.carried_bare))
     if evidence.references:
         parts.append(render_references(evidence.references))
@@ -201,7 +201,7 @@ def render_evidence(evidence: Evidence) -> str:
     shown = waiting[len(waiting) - evidence.inferred_shown :]
     if shown and len(shown) < len(waiting):
         parts.append(f"{len(waiting) - len(shown)} earlier statements are not listed.")
-    parts += _section("What people asked for along the way, in their words", (render_inferred_rule(rule) for rule in shown))
+    parts += _section("What people asked for along the way, in their words", (render_inferred_rule(rule, evidence.retold) for rule in shown))
     inside = "\n".join(parts)
     return f'<{EVIDENCE} trust="untrusted">\n{inside}\n</{EVIDENCE}>\n{EVIDENCE_CLOSING}'
 
@@ -211,11 +211,15 @@ def open_inferred(rules: Sequence[InferredConstraint]) -> tuple[InferredConstrai
     return tuple(rule for rule in rules if rule.status == "inferred")
 
 
-def render_inferred_rule(rule: InferredConstraint) -> str:
-    """Return one rule as a quote with its source, on one line."""
+def _as_shown(field: ControlField, retold: Mapping[str, str]) -> ControlField:
+    return field.model_copy(update={"raw": retold[field.field_id]}) if field.field_id in retold else field
+
+
+def render_inferred_rule(rule: InferredConstraint, retold: Mapping[str, str] | None = None) -> str:
+    """Return one rule as a quote with its source, on one line, as `retold` has it where it tells a value that holds no longer."""
     source = clipped(_NO_KEY.sub("_", rule.source), _KEY_SHOWN)
     how_long = " for the task at hand" if rule.expires_with_task else ""
-    return f'user said{how_long} (message {source}): "{one_line(readable(rule.text))}"'
+    return f'user said{how_long} (message {source}): "{one_line(readable((retold or {}).get(rule.inferred_id, rule.text)))}"'
 
 
 def render_fields(fields: Sequence[ControlField], *, is_bare: bool = False) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import field_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, field_serializer, model_serializer
 
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.inferred import InferredConstraint
+from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.value import Value
 
 Status = Literal["done", "failed", "no_result"]
@@ -57,6 +58,20 @@ class Artifact(Value):
     """Whether a call that changes files succeeded on it and none failed since."""
 
 
+class Stated(Value):
+    """An attribute a person gave a value that has no pattern of its own: the reviewer, the style, the host."""
+
+    head: str
+    about: tuple[str, ...] = ()
+    """What it is the attribute of: two with other words here are two things."""
+
+    value: str
+    earlier: tuple[str, ...] = ()
+    """What it was before, oldest first: said so no more."""
+
+    origin: Origin = "user"
+
+
 class Evidence(Value):
     """Actions oldest first, files in order of first touch, and how many older actions are only counted."""
 
@@ -85,6 +100,21 @@ class Evidence(Value):
 
     carried_bare: bool = False
     """They are shown without the sentences they stood in."""
+
+    stated: tuple[Stated, ...] = ()
+    """What people stated of attributes in messages that left: the superseded ones, and the newest of the others."""
+
+    retold: dict[str, str] = Field(default_factory=dict)
+    """Quotes that tell a value that holds no longer, as they are shown: by the id of the rule or of the field."""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data: dict[str, Any] = as_usual(self)
+        return {name: value for name, value in data.items() if value or name not in {"stated", "retold"}}
+
+    @field_serializer("stated")
+    def _stated_in_short(self, stated: tuple[Stated, ...]) -> list[dict[str, Any]]:
+        return [one.model_dump(mode="json", exclude_defaults=True) for one in stated]
 
     @field_serializer("fields")
     def _fields_in_short(self, fields: tuple[ControlField, ...]) -> list[dict[str, Any]]:
