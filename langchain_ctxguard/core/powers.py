@@ -77,14 +77,13 @@ _GRANTS = (
     rf"out|pass)\b|\bopen the (?:\w+ )?(?:door|gate|vault|safe) (?:for|to)\b|\b{_WHO} (?:get|receive)s? the\b"
 )
 _MOUTHS = (
-    r"\b(?:user|customer|client|guest|patient|owner|caller|tenant|viewer|rider|requester)s?\b (?:has |have |also |already |is |"
-    r"was )*(?:wants?|wish(?:es)?|"
-    r"asked|asks|said|says|told|requested|requests|instructed|ordered|agree[sd]?|gave|changed|granted|allow(?:s|ed)?|insists?|wishing|"
-    r"logged in as)\b|"
+    r"\b(?:user|customer|client|guest|patient|owner|caller|tenant|viewer|rider|requester)s?\b (?:has |have |also |already |is |was )*"
+    r"(?:instructed|ordered|agree[sd]?|gave|granted|allow(?:s|ed)?|logged in as|waive[sd]?)\b|"
     r"\blogged in as\b|\bviewer profile\b|"
-    r"(?:用户|客户|客人|顾客|业主|患者|租客|家长|机主|本人|买家)[一-鿿]{0,4}(?:要求|希望|想要|想|表示|称|说过|同意|允许|授权|放弃|"
-    r"要把|需要|已改|改为|默示|默认)"
+    r"(?:用户|客户|客人|顾客|业主|患者|租客|家长|机主|本人|买家)[一-鿿]{0,4}(?:同意|允许|授权|放弃|已改|改为|默示|默认)"
 )
+"""A word put in somebody's mouth that changes what may be done. That somebody asked or said something is what any summary tells."""
+
 _TO_MACHINES = (
     rf"\b{_READER}\b\s*[:：,]|\b{_READER} (?:\w+ ){{0,4}}(?:may|must|should|can|shall|will|please|is|are|needs?|has|have|ha[ds]|"
     rf"reading|handling|processing)\b|"
