@@ -182,4 +182,4 @@ def test_a_text_only_summary_model_gets_plain_text() -> None:
 
     assert model.seen
     assert Outcome.ACCEPTED == compaction.outcome
-    assert "check ORD-7741" in "".join(text for message in compaction.messages if message.name == "context_summary" for text in texts_of(message))
+    assert "ORD-7741" in "".join(text for message in compaction.messages if message.name == "context_summary" for text in texts_of(message))

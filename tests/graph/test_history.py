@@ -17,6 +17,7 @@ from langchain_ctxguard import CompactContext, ContextGuard, GuardConfig, Guarde
 from langchain_ctxguard.core.effects import SummaryRequest
 from langchain_ctxguard.domain.summary import Fact, SummaryDraft
 from langchain_ctxguard.errors import BlobMissingError, ConfigurationError, StoreError, VersionNotFoundError
+from langchain_ctxguard.records.versions import VersionLog
 from tests.graph.models import Facts, ScriptedChat
 
 THREAD = {"configurable": {"thread_id": "t-1"}}
@@ -178,21 +179,21 @@ def test_rolling_back_appends_and_the_next_call_sees_it(store: GuardStore) -> No
 
 
 def test_stable_is_the_newest_version_without_a_critical_loss(store: GuardStore) -> None:
-    """One that lost an order number is passed over."""
-    graph, guard, _ = guarded(store, config=GuardConfig.from_dict({"control_fields": {"on_loss": "warn"}}))
-    talk(graph, *range(5))
-    stable = guard.history(THREAD).versions[-1].number
-    graph.invoke({"messages": [("human", "Ship order ORD-7712 by 2026-12-15.")]}, THREAD)
-    talk(graph, *range(5, 12))
-    versions = guard.history(THREAD).versions
-    lossy = [version.number for version in versions if version.lost]
-    assert lossy
+    """One that lost a critical value is passed over, however new it is."""
+    graph, guard, _ = guarded(store)
+    talk(graph, *range(6))
+    history = guard.history(THREAD)
+    stable = history.versions[-1].number
+    head, record = history.head(stable), history.attempts[-1].record
+    lossy = record.model_copy(update={"fields": record.fields.model_copy(update={"lost": 2})})
+    log = VersionLog(store)
+    for number in (stable + 1, stable + 2):
+        log.commit(history.place, head, head.model_copy(update={"version": number}), lossy, replaced=["m"])
+    assert [0] * stable + [2, 2] == [version.lost for version in history.versions]
 
-    restored = guard.history(THREAD).rollback(to="stable")
+    restored = history.rollback(to="stable")
 
-    assert restored.restores == max(version.number for version in versions[:-1] if not version.lost)
-    assert restored.restores >= stable
-    assert restored.is_stable
+    assert (stable, True) == (restored.restores, restored.is_stable)
 
 
 def test_what_was_never_there_cannot_be_restored(store: GuardStore) -> None:
