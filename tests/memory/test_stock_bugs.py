@@ -39,20 +39,20 @@ def made(kind: Any, **fields: Any) -> Any:
 
 async def test_an_async_save_updates_the_summary() -> None:
     """The stock summary memory forgets to summarize where it is saved without blocking."""
-    stock, ours = (made(kind, llm=telling("The warehouse is being rebuilt.")) for kind in SUMMARY_PAIR)
+    stock, ours = (made(kind, llm=telling("A crane was ordered from Ulm.")) for kind in SUMMARY_PAIR)
     with deprecated():
         for number in range(3):
             await stock.asave_context(*turn(number))
             await ours.asave_context(*turn(number))
     assert ("", []) == (stock.buffer, stock.llm.prompts)
-    assert "The warehouse is being rebuilt." in ours.buffer
+    assert "A crane was ordered from Ulm." in ours.buffer
     assert ours.llm.prompts
 
 
 async def test_an_async_clear_clears_the_summary() -> None:
     """The stock summary memory keeps telling a conversation that was cleared."""
-    for kind, expected in zip(SUMMARY_PAIR, ("The warehouse is being rebuilt.", ""), strict=True):
-        memory = made(kind, llm=telling("The warehouse is being rebuilt."))
+    for kind, expected in zip(SUMMARY_PAIR, ("A crane was ordered from Ulm.", ""), strict=True):
+        memory = made(kind, llm=telling("A crane was ordered from Ulm."))
         with deprecated():
             talk(memory, 3)
             await memory.aclear()
@@ -97,7 +97,7 @@ def test_a_history_outside_the_process_is_summarized_once(kind: str, tmp_path: P
 
     asked: list[list[int]] = []
     for name, memory_kind in zip(("stock", "ours"), BUFFER_PAIR, strict=True):
-        memory = made(memory_kind, llm=telling("The warehouse is being rebuilt."), chat_memory=history(name), max_token_limit=200)
+        memory = made(memory_kind, llm=telling("A crane was ordered from Ulm."), chat_memory=history(name), max_token_limit=200)
         with deprecated():
             talk(memory, 8)
         asked.append([sum(f"Question {number} about" in prompt for prompt in memory.llm.prompts) for number in range(6)])
@@ -160,12 +160,12 @@ def test_a_restart_keeps_the_summary(tmp_path: Path) -> None:
     """The stock memory tells nothing of a conversation whose history is all there."""
     for name, kind in zip(("stock", "ours"), SUMMARY_PAIR, strict=True):
         path = tmp_path / f"{name}.json"
-        memory = made(kind, llm=telling("The warehouse is being rebuilt."), chat_memory=FileHistory(path))
+        memory = made(kind, llm=telling("A crane was ordered from Ulm."), chat_memory=FileHistory(path))
         with deprecated():
             talk(memory, 12)
-        assert "The warehouse is being rebuilt." in text_in(memory)
+        assert "A crane was ordered from Ulm." in text_in(memory)
         again = made(kind, llm=failing(), chat_memory=FileHistory(path))
-        assert (name == "ours") == ("The warehouse is being rebuilt." in text_in(again))
+        assert (name == "ours") == ("A crane was ordered from Ulm." in text_in(again))
         assert (name == "ours") == ("Answer 11" in text_in(again))
 
 
@@ -208,7 +208,7 @@ async def test_a_cancelled_save_stores_what_was_said() -> None:
 
     def slow(call: int, prompt: str) -> str:
         time.sleep(0.2)
-        return "The warehouse is being rebuilt."
+        return "A crane was ordered from Ulm."
 
     memory = made(BUFFER_PAIR[1], llm=WatchedLLM(reply=slow), max_token_limit=LIMIT)
     for number in range(2):
