@@ -21,7 +21,7 @@ from langchain_ctxguard.backends.tokens import MessageTokenCounter
 from langchain_ctxguard.core.extract import forget
 from langchain_ctxguard.ports import Summarizer
 
-SIZES = (1_000, 5_000, 10_000)
+SIZES = (1_000, 5_000)
 SMALL_SIZES = (1_000,)
 PINS = tuple(f"Rule {number}: never change the state of an order of customer {number} without a second confirmation." for number in range(200))
 FIELDS = 200
@@ -78,7 +78,7 @@ def main() -> int:
     rows = []
     for size in SMALL_SIZES if is_small else SIZES:
         messages = conversation(size)
-        times = 3 if is_small else 5
+        times = 3
         rows += [measure(messages, summarizer, times=times) for summarizer in SUBJECTS]
         rows += [measure(with_fields(messages), summarizer, times=times, fields=FIELDS) for summarizer in SUBJECTS]
     print(table(rows))
@@ -89,7 +89,7 @@ def main() -> int:
         measured=(
             "`compact_messages` over messages of 500 characters with 200 pinned rules and the default `keep`, every message counted before; "
             "`fields`: how many values in them the ledger is to hold at the end; `first_ms`: nothing of them was read before, median of 3; "
-            f"CPU time, median of 5 compactions on {cores()}."
+            f"CPU time, median of 3 compactions on {cores()}."
         ),
         against="itself at other lengths: `canned` is a summarizer that answers at once, `extractive` the one that needs no model.",
         rows=rows,
