@@ -127,7 +127,7 @@ class Engine:
         who = self._who(effect, summarizer)
         with self._hooks.span("summarize", {"strategy": who.name, "attempt": effect.attempt}):
             try:
-                return _draft(within(self._timeout_s, lambda: who.summarize(effect.request)))
+                return _draft(within(self._time_for(effect), lambda: who.summarize(effect.request)))
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a summarizer may fail in any way; none of them may reach the run
                 return _given_up(effect, error)
 
@@ -135,7 +135,7 @@ class Engine:
         who = self._who(effect, summarizer)
         with self._hooks.span("summarize", {"strategy": who.name, "attempt": effect.attempt}):
             try:
-                return _draft(await awithin(self._timeout_s, who.asummarize(effect.request)))
+                return _draft(await awithin(self._time_for(effect), who.asummarize(effect.request)))
             except asyncio.CancelledError as error:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
@@ -144,6 +144,10 @@ class Engine:
                 return _failure(error)
             except Exception as error:  # noqa: BLE001 - as above
                 return _given_up(effect, error)
+
+    def _time_for(self, effect: Summarize) -> float | None:
+        """Return how long a summary may take. The fallback waits for nobody, so on a busy machine it is not abandoned when it is needed most."""
+        return self._timeout_s if effect.by == "summarizer" else None
 
     def _who(self, effect: Summarize, summarizer: Summarizer) -> Summarizer:
         match effect.by:
