@@ -14,6 +14,7 @@ from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 from langchain_ctxguard.errors import BlobMissingError, StoreError
+from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.ports import Clock
 from langchain_ctxguard.records.versions import VersionLog
 
@@ -34,14 +35,25 @@ class OnRecord:
         self.versions = VersionLog(store, kept=kept, clock=clock)
         self._blocks = store.is_durable
         self._record = record
-        self._troubled: set[str] = set()
+        self._troubled: Bounded[bool] = Bounded(1_024)
+        self._apart: Bounded[tuple[int, int, str]] = Bounded(1_024)
+        """Where record and state were found not to belong together, as on a branch: looked into once, not at every call."""
 
     def adopted(self, place: ContextPlace, head: ContextHead, messages: Sequence[BaseMessage]) -> Generator[Work, Any, ContextHead | None]:
         """Return the head the record is ahead with, `None` where state and record agree or do not belong together."""
 
         def look() -> ContextHead | None:
+            newest = self.versions.newest(place)
+            if newest is None or newest.number <= head.version:
+                return None
+            pair = (newest.number, head.version, "" if head.body is None else head.body.summary_id)
+            if self._apart.get(place) == pair:
+                return None
             version = self.versions.adoptable(place, head)
-            return None if version is None else self.versions.head_of(version)
+            if version is None:
+                self._apart.put(place, pair)
+                return None
+            return self.versions.head_of(version)
 
         try:
             found: ContextHead | None = yield Work(look, self._blocks)
@@ -78,8 +90,9 @@ class OnRecord:
             self._trouble("write", place, failed)
 
     def _trouble(self, what: str, place: ContextPlace, error: StoreError) -> None:
-        if (key := f"{what} {place.key}") not in self._troubled:
-            self._troubled.add(key)
+        key = f"{what} {place.key}"
+        if not self._troubled.get(key):
+            self._troubled.put(key, value=True)
             detail = (
                 f"The store could not be {'read' if what == 'read' else 'written'} ({type(error).__name__}); the previous context stays in force."
             )

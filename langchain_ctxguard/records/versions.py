@@ -56,17 +56,21 @@ class VersionLog:
 
     def newest(self, place: ContextPlace) -> ContextVersion | None:
         """Return the last version on record, `None` where there is none; one cheap question where nothing moved."""
+        return self._newest(place)[1]
+
+    def _newest(self, place: ContextPlace) -> tuple[int, ContextVersion | None]:
+        """Return where the stream of a place ends, and the version there: from one look, so that they belong together in any thread."""
         stream = self._stream(VERSIONS, place)
         head = self._log.heads([stream])[0]
         known = self._known.get(place)
         if known is not None and known[0] == head:
-            return known[1]
+            return known
         entries = self._log.read(stream, since=head - 1) if head else []
         version = _decoded(entries[-1]) if entries else None
         if len(self._known) >= _REMEMBERED:
             self._known.clear()
         self._known[place] = (head, version)
-        return version
+        return head, version
 
     def all(self, place: ContextPlace) -> list[ContextVersion]:
         """Return the versions of a place, oldest first."""
@@ -232,7 +236,7 @@ class VersionLog:
     def _appended(self, place: ContextPlace, head: ContextHead, about: dict[str, Any]) -> ContextHead:
         stream = self._stream(VERSIONS, place)
         for _ in range(_TRIES):
-            newest = self.newest(place)
+            seen, newest = self._newest(place)
             number = max(head.version, 1 if newest is None else newest.number + 1)
             if number != head.version:
                 head = renumbered(head, number)
@@ -241,7 +245,7 @@ class VersionLog:
             version = ContextVersion(number=number, place=place, head=address, head_digest=head_digest(head), created_at=self._clock(), **about)
             data = encode_json(version.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1})
             try:
-                self._log.append(stream, [data], expected=self._known[place][0], refs=[f"version:{place.key}:{number}"])
+                self._log.append(stream, [data], expected=seen, refs=[f"version:{place.key}:{number}"])
             except LogConflictError:
                 continue
             self._known.pop(place, None)

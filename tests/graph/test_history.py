@@ -342,3 +342,48 @@ def test_a_store_that_fails_keeps_the_previous_context() -> None:
     assert not graph.get_state(THREAD).values.get("ctxguard")
     assert 15 == len(model.seen[-1])
     assert "store_failed" in [fact.kind for fact in facts.all if hasattr(fact, "kind")]
+
+
+def test_a_branch_is_looked_into_once(store: GuardStore) -> None:
+    """A record that does not lead on from the state is read at the first call, and idle calls after it ask where it ends and no more."""
+    saver = InMemorySaver()
+    graph, guard, _ = guarded(store, saver=saver)
+    talk(graph, *range(6))
+    history = guard.history(THREAD)
+    newest = history.versions[-1]
+    log = VersionLog(store)
+    other = history.head(newest.number).model_copy(update={"version": newest.number + 5})
+    log.commit(history.place, other, other.model_copy(update={"version": newest.number + 6}), history.attempts[-1].record, replaced=[])
+    reading = ContextGuard(store=store, trigger=None)
+    idle = create_agent(ScriptedChat(), [], middleware=[reading], checkpointer=saver)
+    talk(idle, 90)
+    reads: list[Any] = []
+    read = store.log.read
+    store.log.read = lambda stream, since=0: (reads.append(stream), read(stream, since))[1]  # type: ignore[method-assign]  # to count
+    talk(idle, 91, 92)
+
+    assert [] == [stream for stream in reads if stream.kind == "versions"]
+    assert newest.number == idle.get_state(THREAD).values["ctxguard"]["version"]
+
+
+def test_two_writers_of_one_thread_get_numbers_of_their_own(store: GuardStore) -> None:
+    """Through one log object, many at once: every version is there, none twice."""
+    graph, guard, _ = guarded(store)
+    talk(graph, *range(6))
+    history = guard.history(THREAD)
+    head, record = history.head(1), history.attempts[-1].record
+    log = VersionLog(store, kept=10_000)
+    before = len(history.versions)
+
+    def write() -> None:
+        for _ in range(5):
+            log.commit(history.place, head, head, record, replaced=[])
+
+    workers = [threading.Thread(target=write) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+
+    numbers = [version.number for version in history.versions]
+    assert list(range(1, before + 16)) == numbers
