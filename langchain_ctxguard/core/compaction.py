@@ -30,8 +30,9 @@ from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, mat
 from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.retention import missing_rules
-from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, text_of
+from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, last_request, text_of
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
+from langchain_ctxguard.core.units import PairScan
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.control import ControlField, FieldChange, FieldDiff
 from langchain_ctxguard.domain.summary import SummaryDraft, Trust
@@ -39,6 +40,9 @@ from langchain_ctxguard.domain.version import CompactionRecord, Outcome, ZoneTok
 from langchain_ctxguard.errors import ContextBudgetError, RetentionError
 
 __all__ = ["Compacted", "Plan", "Situation", "compaction_flow"]
+
+DROP_OLDEST = "drop_oldest"
+"""Strategy of a version that was made without a summary, because the window was full."""
 
 COOL_DOWN = 1.2
 """After a rejected compaction the view must grow by this factor before the next attempt."""
@@ -150,7 +154,7 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
             done = narrow.candidate(narrow.cleaned(SummaryDraft(), asked.sources), asked.sources)
             if done.tokens <= plan.limit:
                 reason = f"{refused} The window is full, so the oldest messages left the view without a new summary."
-                return (yield from _accepted(narrow, done, Outcome.FELL_BACK, "drop_oldest", record, reason=reason))
+                return (yield from _accepted(narrow, done, Outcome.FELL_BACK, DROP_OLDEST, record, reason=reason))
         yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, refused or ""))
     # Nothing was carried: the previous context holds what it held.
     counts = record.fields.model_copy(update={"repaired": 0, "carried": 0, "carried_tokens": 0})
@@ -356,7 +360,7 @@ def _accepted(
             "merged_summaries": done.cleaned.summaries,
             "facts_claimed": sum(fact.status is Trust.CLAIMED for fact in facts),
             "facts_confirmed": sum(fact.status is Trust.CONFIRMED for fact in facts),
-            "invariants": _held_to(bench),
+            "invariants": _held_to(bench, done.view, strategy),
             "seconds": bench.seconds,
         }
     )
@@ -364,19 +368,23 @@ def _accepted(
     return Compacted(done.head, done.view, record, fields=_standing(bench), diff=done.diff)
 
 
-def _held_to(bench: Bench) -> tuple[str, ...]:
-    """Return what a view had to pass: rules are looked for in it; calls and request stand by how it is compiled; the rest is judged."""
+def _held_to(bench: Bench, view: Compiled, strategy: str) -> tuple[str, ...]:
+    """Return what was looked for in the view and found; what does not stand here was not looked for, or does not hold."""
     plan = bench.plan
+    scan = PairScan()
+    for message in view.messages:
+        scan.feed(message)
     checks = (
         ("rules", bool(bench.situation.rules)),
-        ("calls", True),
-        ("request", bench.material.request is not None or bool(bench.material.evicted)),
+        ("calls", scan.is_clean),
+        ("request", last_request(view.messages) is not None),
         ("fields", plan.fields is not None),
         ("texts", bool(plan.must_keep)),
         ("budget", plan.limit is not None),
-        ("gain", True),
+        # Where the oldest messages had to go without a summary, nobody asks what that saves.
+        ("gain", strategy != DROP_OLDEST),
     )
-    return tuple(name for name, is_checked in checks if is_checked)
+    return tuple(name for name, holds in checks if holds)
 
 
 def _is_carrying(bench: Bench) -> bool:

@@ -158,7 +158,7 @@ class CompactionRecord(Value):
     """Facts of the summary by their standing."""
 
     invariants: tuple[str, ...] = ()
-    """What the new view was held to, in order: `rules`, `calls`, `request`, `fields`, `texts`, `budget`, `gain`."""
+    """What was looked for in the new view and holds, in order: `rules`, `calls`, `request`, `fields`, `texts`, `budget`, `gain`."""
 
     seconds: float = 0.0
     """How long the attempt took in an agent or graph, the summarizer's calls included; 0 where nobody measured."""
