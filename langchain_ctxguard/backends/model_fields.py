@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
+from pydantic import BaseModel, Field
 
 from langchain_ctxguard.core.field_text import folded
 from langchain_ctxguard.core.identity import message_keys
@@ -39,6 +40,20 @@ _THOUGHTS = re.compile(r"<(think|thinking|reasoning|thought)>.*?(?:</\1>|\Z)", r
 _CONFIG: RunnableConfig = {"tags": ["nostream"], "run_name": "ctxguard.fields"}
 
 
+class Listed(BaseModel):
+    """One value that must not get lost."""
+
+    raw: str = Field(description="The words exactly as they stand.")
+    kind: str = Field(default="name", description="One of the kinds named.")
+    label: str = Field(default="", description="What it is the value of.")
+
+
+class ListedFields(BaseModel):
+    """The values a conversation turns on."""
+
+    fields: list[Listed] = Field(default_factory=list)
+
+
 class ModelFieldExtractor:
     """Asks a chat model for control fields. What it names and no message says word for word is dropped: a model cannot add a value."""
 
@@ -56,7 +71,7 @@ class ModelFieldExtractor:
         if not isinstance(given, Runnable):
             msg = f"A field extractor needs a chat model, not {model!r}; pass e.g. `ModelFieldExtractor(init_chat_model('openai:gpt-4.1-mini'))`."
             raise ConfigurationError(msg)
-        self._model = model
+        self._model: Runnable[LanguageModelInput, Any] = _by_schema(model)
         self._prompt = prompt
 
     def __call__(self, messages: Sequence[BaseMessage]) -> list[ControlField]:
@@ -70,8 +85,23 @@ class ModelFieldExtractor:
         for portion, start in _portions(messages):
             said = "\n\n".join(f"[{speaker_of(message)}] {escaped(text_of(message))}" for message in portion)
             answer = self._model.invoke([SystemMessage(self._prompt), HumanMessage(f"<conversation>\n{said}\n</conversation>")], _CONFIG)
-            fields += read_fields(text_of(answer) if isinstance(answer, BaseMessage) else str(answer), portion, start=start)
+            fields += read_fields(_text(answer), portion, start=start)
         return fields
+
+
+def _by_schema(model: Runnable[LanguageModelInput, Any]) -> Runnable[LanguageModelInput, Any]:
+    """Return the model bound to the schema where its profile says that it can answer by one, else as it is; the given model is not changed."""
+    profile: Any = getattr(model, "profile", None)
+    if not isinstance(model, BaseChatModel) or not isinstance(profile, dict) or not (profile.get("structured_output") or profile.get("tool_calling")):
+        return model
+    bound: Runnable[LanguageModelInput, Any] = model.with_structured_output(ListedFields)
+    return bound
+
+
+def _text(answer: Any) -> str:
+    if isinstance(answer, ListedFields):
+        return json.dumps([listed.model_dump() for listed in answer.fields], ensure_ascii=False)
+    return text_of(answer) if isinstance(answer, BaseMessage) else str(answer)
 
 
 def _portions(messages: Sequence[BaseMessage]) -> list[tuple[list[BaseMessage], int]]:

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langchain_ctxguard import ContextGuard, ControlField, Extensions, GuardConfig
+from langchain_ctxguard.backends.model_fields import ModelFieldExtractor
 from langchain_ctxguard.domain.version import ContextEvent
 from tests.graph.test_fields import THREAD, Forgetful, Reader, talk
 
@@ -171,3 +173,16 @@ def test_a_chat_model_serves_and_cannot_add_a_value(answer: str) -> None:
 
     assert NAME in model.seen[-1]
     assert "李雷" not in model.seen[-1]
+
+
+def test_a_model_that_answers_by_schema_is_asked_by_it() -> None:
+    """Where its profile says so; what no message says word for word is dropped all the same."""
+
+    class BySchema(FakeListChatModel):
+        def with_structured_output(self, schema: Any, **_: Any) -> Any:
+            return RunnableLambda(lambda _: schema(fields=[{"raw": NAME, "label": "recipient"}, {"raw": "李雷"}]))
+
+    model = BySchema(responses=["no JSON at all"], profile={"tool_calling": True})
+    found = ModelFieldExtractor(model)([HumanMessage(f"It goes to {NAME} please.")])
+
+    assert [("recipient", NAME)] == [(field.label, field.raw) for field in found]
