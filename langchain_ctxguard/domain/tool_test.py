@@ -37,7 +37,7 @@ def _number(value: Any) -> Decimal:
 
 
 def _pattern(value: Any) -> str:
-    compiled(value)
+    compiled(value, is_whole=True)
     return str(value)
 
 
