@@ -13,13 +13,38 @@ from langchain_ctxguard.backends.deadline import awithin, within
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.backends.tokens import counter_for
-from langchain_ctxguard.core.effects import Answer, Append, AskPerson, CountTokens, Decided, Effect, Summarize, SummaryFailure
+from langchain_ctxguard.core.effects import (
+    Answer,
+    Append,
+    AskAboutCalls,
+    AskedBefore,
+    AskPerson,
+    CountTokens,
+    Decided,
+    Effect,
+    GetContent,
+    NobodyThere,
+    NoteCall,
+    PortFailed,
+    PutContent,
+    ReadBudgets,
+    ReadCalls,
+    ReadConsents,
+    Reserve,
+    ResolveCall,
+    RunTool,
+    SettleBudgets,
+    Summarize,
+    SummaryFailure,
+    WriteCalls,
+)
 from langchain_ctxguard.domain.extensions import FieldExtractor
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
-from langchain_ctxguard.ports import Clock, ConsentReading, Fact, Hook, Summarizer
+from langchain_ctxguard.ports import CallHands, Clock, ConsentReading, Fact, Hook, Summarizer
 from langchain_ctxguard.records.consent_ledger import ConsentLedger
 from langchain_ctxguard.records.consents import ConsentReader
+from langchain_ctxguard.records.ledgers import CallLedgers, LedgerEffect
 
 Result = TypeVar("Result")
 
@@ -30,6 +55,9 @@ _REASONS = frozenset({"empty", "placeholder", "not_json", "tool_call", "reasonin
 """Why an answer is no summary, as far as it may go on record: any other word could be one of the conversation."""
 
 _NAME_SHOWN = 80
+
+_NO_LEDGERS = PortFailed("no records")
+_NO_HANDS = PortFailed("nothing to run it with")
 
 
 class Engine:
@@ -64,6 +92,8 @@ class Engine:
         name: str = "compaction",
         summarizer: Summarizer | None = None,
         person: Person | None = None,
+        ledgers: CallLedgers | None = None,
+        hands: CallHands | None = None,
     ) -> Result:
         """Drive `flow` to its end and return its result; what it raises is raised here.
 
@@ -72,6 +102,8 @@ class Engine:
             name: Of its span.
             summarizer: Who summarizes this time.
             person: Asks a person; `None`: there is nobody to ask, and what would be asked is rejected.
+            ledgers: The records of a tool call's flow; `None`: what it asks of them fails, and the call is denied.
+            hands: Asks and runs for a tool call's flow; `None`: nobody is asked and nothing runs.
         """
         who = summarizer or self.summarizer
         with self._hooks.span(name, {}):
@@ -90,6 +122,28 @@ class Engine:
                     case Append():
                         answer = None
                         self.record(effect.fact)
+                    case (
+                        ReadConsents()
+                        | ReadCalls()
+                        | WriteCalls()
+                        | ReadBudgets()
+                        | Reserve()
+                        | SettleBudgets()
+                        | PutContent()
+                        | GetContent()
+                        | NoteCall()
+                    ):
+                        answer = self._noticed(effect, self._answered(effect, ledgers, hands))
+                    case AskAboutCalls():
+                        answer = NobodyThere() if hands is None else hands.ask(effect)
+                    case AskedBefore():
+                        answer = None
+                        if hands is not None:
+                            hands.asked_before(effect)
+                    case ResolveCall():
+                        answer = None if hands is None else hands.resolve(effect)
+                    case RunTool():
+                        answer = _NO_HANDS if hands is None else hands.run(effect)
                     case _:
                         assert_never(effect)
 
@@ -100,6 +154,8 @@ class Engine:
         name: str = "compaction",
         summarizer: Summarizer | None = None,
         person: Person | None = None,
+        ledgers: CallLedgers | None = None,
+        hands: CallHands | None = None,
     ) -> Result:
         """Drive `flow` as `run` does, without blocking the event loop on the summarizer."""
         who = summarizer or self.summarizer
@@ -119,12 +175,54 @@ class Engine:
                     case Append():
                         answer = None
                         self.record(effect.fact)
+                    case (
+                        ReadConsents()
+                        | ReadCalls()
+                        | WriteCalls()
+                        | ReadBudgets()
+                        | Reserve()
+                        | SettleBudgets()
+                        | PutContent()
+                        | GetContent()
+                        | NoteCall()
+                    ):
+                        if ledgers is not None and ledgers.blocks:
+                            found = await asyncio.to_thread(self._answered, effect, ledgers, hands)
+                        else:
+                            found = self._answered(effect, ledgers, hands)
+                        answer = self._noticed(effect, found)
+                    case AskAboutCalls():
+                        answer = NobodyThere() if hands is None else hands.ask(effect)
+                    case AskedBefore():
+                        answer = None
+                        if hands is not None:
+                            hands.asked_before(effect)
+                    case ResolveCall():
+                        answer = None if hands is None else hands.resolve(effect)
+                    case RunTool():
+                        answer = _NO_HANDS if hands is None else await hands.arun(effect)
                     case _:
                         assert_never(effect)
 
     def record(self, fact: Fact) -> None:
         """Tell the hooks about something that happened."""
         self._hooks.record(fact)
+
+    def _answered(self, effect: LedgerEffect, ledgers: CallLedgers | None, hands: CallHands | None) -> Answer:
+        """Answer from the records; what fails there is told to the flow by its type."""
+        answer: Answer = _NO_LEDGERS
+        if ledgers is not None and hands is not None:
+            try:
+                answer = ledgers.answer(effect, hands.usage)
+            except Exception as error:  # noqa: BLE001 - whatever fails there, the flow decides what follows, and no tool runs unjudged
+                answer = PortFailed(_name_of(error))
+        return answer
+
+    def _noticed(self, effect: LedgerEffect, answer: Answer) -> Answer:
+        """Tell the hooks of a step of a call, also of one that could not be put on record."""
+        if isinstance(effect, NoteCall):
+            self.record(effect.record)
+        return answer
 
     def _summarize(self, effect: Summarize, summarizer: Summarizer) -> SummaryDraft | SummaryFailure:
         who = self._who(effect, summarizer)
@@ -179,9 +277,13 @@ def _failure(error: BaseException) -> SummaryFailure:
         return SummaryFailure(reason if isinstance(reason, str) and reason in _REASONS else "invalid", is_down=False)
     if isinstance(error, TimeoutError):
         return SummaryFailure("timeout", is_down=True)
-    # The type alone: an error's words may hold text of the conversation, and must never become context.
+    return SummaryFailure(_name_of(error), is_down=True)
+
+
+def _name_of(error: BaseException) -> str:
+    """Return the type alone: an error's words may hold text of the conversation, and must never become context."""
     name = type(error).__name__
-    return SummaryFailure(name if name.isidentifier() and len(name) <= _NAME_SHOWN else "error", is_down=True)
+    return name if name.isidentifier() and len(name) <= _NAME_SHOWN else "error"
 
 
 class _Hooks:

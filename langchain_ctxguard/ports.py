@@ -5,22 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.effects import Spending, SummaryRequest
+from langchain_ctxguard.core.effects import (
+    AskAboutCalls,
+    AskedBefore,
+    NobodyThere,
+    PersonsAnswer,
+    Ran,
+    ResolveCall,
+    RunTool,
+    Spending,
+    SummaryRequest,
+)
 from langchain_ctxguard.domain.anchor import Anchor, Finding
+from langchain_ctxguard.domain.budget import Usage
 from langchain_ctxguard.domain.consent import Consents
 from langchain_ctxguard.domain.hit import Hit
 from langchain_ctxguard.domain.log import Entry, Stream
+from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.domain.prefix import PrefixReport
 from langchain_ctxguard.domain.summary import SummaryDraft
+from langchain_ctxguard.domain.tool_call import CallRecord
 from langchain_ctxguard.domain.verification import VerificationRecord
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 
 __all__ = [
     "BlobStore",
+    "CallHands",
     "Clock",
     "ConsentReading",
     "Fact",
@@ -35,7 +49,7 @@ __all__ = [
     "VerifiableLog",
 ]
 
-Fact = CompactionRecord | ContextEvent | PrefixReport | VerificationRecord
+Fact = CallRecord | CompactionRecord | ContextEvent | PrefixReport | VerificationRecord
 """What a hook is told."""
 
 Clock = Callable[[], datetime]
@@ -172,6 +186,28 @@ class Summarizer(Protocol):
 
     async def asummarize(self, request: SummaryRequest) -> SummaryDraft:
         """Return the draft, without blocking the event loop."""
+
+
+class CallHands(Protocol):
+    """What a tool call's flow has done outside the records: a person asked, a tool run. One for each call."""
+
+    def ask(self, effect: AskAboutCalls) -> PersonsAnswer | NobodyThere:
+        """Put a question to a person. In a graph it does not return before there is an answer: the run pauses, and its node begins anew."""
+
+    def asked_before(self, effect: AskedBefore) -> None:
+        """Let an answer pass by that is on record already."""
+
+    def resolve(self, effect: ResolveCall) -> ToolRequest | None:
+        """Return the call that a tool would make of arguments a person wrote, `None` where it cannot."""
+
+    def usage(self, periods: tuple[str, ...]) -> dict[Literal["thread", "run", "day"], Usage]:
+        """Return what the models have used, as far as somebody counted."""
+
+    def run(self, effect: RunTool) -> Ran:
+        """Run the tool. What it raises is in the answer."""
+
+    async def arun(self, effect: RunTool) -> Ran:
+        """Run the tool without blocking the event loop."""
 
 
 class Hook(Protocol):

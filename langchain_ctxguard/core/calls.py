@@ -27,23 +27,6 @@ _DONE_KEPT = 2_000
 """Calls of a thread that are remembered for rules about their order; the oldest are forgotten first."""
 
 
-def binding_of(request: ToolRequest, fingerprint: str) -> Binding:
-    """Return the one call that an approval of `request` would be for.
-
-    Raises:
-        TypeError: an argument without a text form.
-    """
-    return Binding(
-        tool=request.tool,
-        arguments=arguments_digest(request.args),
-        call_id=request.call_id,
-        thread=request.thread,
-        namespace=request.namespace,
-        rules=fingerprint,
-        parts=argument_digests(request.args),
-    )
-
-
 def effect_key(request: ToolRequest, verdict: Verdict) -> str:
     """Return the name under which a call runs once.
 

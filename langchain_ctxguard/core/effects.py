@@ -147,8 +147,9 @@ class Overtaken:
 class ReadBudgets:
     """Read how far budgets are used. Answered by `Budgets`."""
 
-    charges: tuple[Charge, ...]
-    request: ToolRequest
+    keys: tuple[str, ...]
+    usage: tuple[str, ...]
+    """`thread`, `run`, `day`: whose tokens and cost to count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +191,8 @@ class PutContent:
 
     thread: str | None
     content: Mapping[str, Any]
+    is_needed: bool = False
+    """It is no audit: without it the call could not go on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,16 @@ Whatever fails before the tool runs leads to a denial; whatever fails after it i
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
 from langchain_ctxguard.core import call_texts as texts
+from langchain_ctxguard.core.approvals import binding_of
+from langchain_ctxguard.core.authorize import Needs
+from langchain_ctxguard.core.budgets import reservation_of
 from langchain_ctxguard.core.call_answers import REMARKS, Given, read_answer
-from langchain_ctxguard.core.calls import answered_questions, binding_of, done_call, effect_key, position, question_about
+from langchain_ctxguard.core.calls import answered_questions, done_call, effect_key, position, question_about
 from langchain_ctxguard.core.effects import (
     Answer,
     AskAboutCalls,
@@ -39,7 +42,7 @@ from langchain_ctxguard.core.effects import (
     WriteCalls,
 )
 from langchain_ctxguard.domain.approval import Approval, Approver, Binding
-from langchain_ctxguard.domain.budget import Budgets, Charge
+from langchain_ctxguard.domain.budget import Budgets
 from langchain_ctxguard.domain.consent import Consents
 from langchain_ctxguard.domain.policy import AskNeed, Decision, DoneCall, ToolRequest, Verdict
 from langchain_ctxguard.domain.tool_call import (
@@ -83,17 +86,11 @@ class Judge(Protocol):
     def fingerprint(self) -> str:
         """Of the rules."""
 
-    def needs_consents(self, tool: str) -> bool:
-        """Say whether a rule about a tool looks at consents."""
-
-    def needs_order(self, tool: str) -> bool:
-        """Say whether a rule about a tool looks at what was done before."""
+    def needs(self, request: ToolRequest, now: datetime) -> Needs:
+        """Return what has to be read for a verdict."""
 
     def remembers(self, tool: str) -> bool:
         """Say whether a rule looks at whether this tool was called before."""
-
-    def charges(self, request: ToolRequest, now: datetime) -> tuple[Charge, ...]:
-        """Return the budgets a call is counted under."""
 
     def decide(self, request: ToolRequest, facts: Facts) -> Verdict:
         """Return the verdict."""
@@ -210,19 +207,19 @@ def _has_effect_key(verdict: Verdict) -> bool:
 
 def _judged(case: _Case) -> ToolFlow[Verdict]:
     """Read what the rules look at, and return their verdict."""
-    request, judge = case.request, case.judge
-    if case.ledger is None and request.thread and (case.call.is_answering or judge.needs_order(request.tool)):
-        case.ledger = yield from _ledger(request.thread)
+    judge, now = case.judge, case.clock()
+    needs = _tried(lambda: judge.needs(case.request, now))
+    if case.ledger is None and case.request.thread and (case.call.is_answering or needs.done):
+        case.ledger = yield from _ledger(case.request.thread)
     if case.call.is_answering and case.ledger is not None and case.ledger.requester is not None:
         # Whoever answers runs the graph now; the call is still made in the name of who asked for it.
-        request = case.request = request.model_copy(update={"requester": case.ledger.requester})
-    if judge.needs_consents(request.tool):
+        case.request = case.request.model_copy(update={"requester": case.ledger.requester})
+    request = case.request
+    if needs.consents:
         found = yield from _need(ReadConsents(request.requester, request.thread))
         case.consents = found if isinstance(found, Consents) else None
-    now = case.clock()
-    charges = _tried(lambda: judge.charges(request, now))
-    if charges:
-        budgets = yield from _need(ReadBudgets(charges, request))
+    if needs.budgets or needs.usage:
+        budgets = yield from _need(ReadBudgets(needs.budgets, needs.usage))
         case.budgets = budgets if isinstance(budgets, Budgets) else None
     return _tried(lambda: judge.decide(request, _facts(case, now)))
 
@@ -334,11 +331,9 @@ def _asked(case: _Case, verdict: Verdict, unknown: EffectState | None) -> ToolFl
     if isinstance(outcome, NobodyThere):
         return (yield from _refused(case, verdict, "nobody", texts.nobody_text(verdict)))
     answered, given = outcome
-    release = unknown is not None and given[0].choice == "approve"
     events: list[Any] = [answered]
     if unknown is not None and given[0].choice == "approve":
         events.append(Released(effect=unknown.begun.effect, by=answered.approver, at=answered.at))
-    del release
     yield from _written(case, *events, expected=False)
     return None
 
@@ -389,7 +384,7 @@ def _answer(
             if not isinstance(call, ToolRequest):
                 return None
             bound = _tried(lambda call=call: binding_of(call, case.judge.fingerprint))
-        address = (yield from _need(PutContent(case.request.thread, said))) if said else None
+        address = (yield from _need(PutContent(case.request.thread, said, is_needed=True))) if said else None
         edited.append(bound)
         contents.append(address if isinstance(address, str) else None)
         yield from _noted(
@@ -425,7 +420,7 @@ def _run(case: _Case, verdict: Verdict, key: str | None) -> ToolFlow[Settled | N
     request = case.request
     held = Reserved({})
     if verdict.reserve:
-        name = _tried(lambda: _reservation(request))
+        name = _tried(lambda: reservation_of(request))
         answer = yield from _need(Reserve(verdict.reserve, name))
         if isinstance(answer, Exceeded):
             text = texts.exceeded_text(request.tool, answer.charge.rule, answer.reason)
@@ -461,8 +456,10 @@ def _settled(case: _Case, verdict: Verdict, key: str | None, held: Reserved, ran
         outcome = "failed"
     if held.reservations and outcome != "unknown":
         yield SettleBudgets(held, as_used=outcome == "finished")
-    content = yield PutContent(case.request.thread, {"result": ran.receipt}) if key is not None and ran.receipt is not None else PutContent(None, {})
-    receipt = content if isinstance(content, str) else None
+    receipt: str | None = None
+    if ran.receipt is not None:
+        content = yield PutContent(case.request.thread, {"result": ran.receipt})
+        receipt = content if isinstance(content, str) else None
     is_remembered = outcome == "finished" and bool(case.request.thread) and case.judge.remembers(case.request.tool)
     if key is not None or is_remembered:
         done = done_call(case.request) if is_remembered else None
@@ -479,12 +476,6 @@ def _settled(case: _Case, verdict: Verdict, key: str | None, held: Reserved, ran
         seconds=ran.seconds,
     )
     yield NoteCall(record)
-
-
-def _reservation(request: ToolRequest) -> str:
-    from langchain_ctxguard.core.budgets import reservation_of
-
-    return reservation_of(request)
 
 
 def _noted(
@@ -537,5 +528,3 @@ def _record(case: _Case, step: str, *, verdict: Verdict | None = None, request: 
         }
     )
 
-
-_ = replace

@@ -188,6 +188,7 @@ class ContextEvent(Value):
         "fields_unverified",
         "version_adopted",
         "store_failed",
+        "unguarded_tool",
     ]
     detail: str
     version: int = 0

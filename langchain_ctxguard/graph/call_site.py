@@ -1,0 +1,103 @@
+"""Where a tool call is made, as far as the runtime says: thread, task, run, in whose name, who answers. Nothing here is read from a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage
+from langgraph.config import get_config
+from langgraph.runtime import get_runtime
+
+from langchain_ctxguard.domain.approval import Approver
+from langchain_ctxguard.graph.reading import as_messages
+from langchain_ctxguard.graph.subject import subject_in
+from langchain_ctxguard.graph.turns import of_state
+
+IN_SIGHT: ContextVar[Any] = ContextVar("ctxguard_state_in_sight", default=None)
+"""The state a node or middleware showed before it ran a tool."""
+
+UNNAMED = Approver(id="")
+"""Whoever answered where the runtime context names nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The place of one call."""
+
+    thread: str | None = None
+    namespace: str = ""
+    run: str | None = None
+    requester: str | None = None
+    approver: Approver | None = None
+    can_pause: bool = False
+    state: Any = None
+    """The state the call's node sees; `None` where nobody shows one."""
+
+    @property
+    def is_root(self) -> bool:
+        """Say whether the call is made in the thread's own graph, not in a sub-agent."""
+        return "|" not in self.namespace
+
+    @property
+    def messages(self) -> Sequence[BaseMessage] | None:
+        """The messages in sight, `None` where there are none to be seen."""
+        if self.state is None:
+            return None
+        found = self.state if isinstance(self.state, list) else of_state(self.state)[0]
+        return as_messages(found) if found else ()
+
+    def seen_by(self, messages: Sequence[BaseMessage]) -> Site:
+        """Return the site with the run named after the request that started it, where the runtime names none."""
+        if self.run is not None:
+            return self
+        request = next((message for message in reversed(messages) if isinstance(message, HumanMessage) and message.id), None)
+        return self if request is None else replace(self, run=f"request/{request.id}")
+
+
+def site_now(subject: str | None, runtime: Any = None) -> Site:
+    """Return where the running call is made.
+
+    Args:
+        subject: Name of the key that says in whose name, in runtime context or `configurable`.
+        runtime: The `ToolRuntime` the call was given, where it was given one.
+    """
+    try:
+        config: Mapping[str, Any] = get_config()
+    except RuntimeError:
+        return Site(state=IN_SIGHT.get())
+    configurable = config.get("configurable") or {}
+    about = _runtime()
+    context = None if about is None else getattr(about, "context", None)
+    info = None if about is None else getattr(about, "execution_info", None)
+    thread = configurable.get("thread_id")
+    state = getattr(runtime, "state", None)
+    return Site(
+        thread=str(thread) if thread not in {None, ""} else None,
+        namespace=str(configurable.get("checkpoint_ns") or ""),
+        run=None if info is None or getattr(info, "run_id", None) is None else str(info.run_id),
+        requester=None if subject is None else subject_in(subject, context, configurable),
+        approver=approver_in(context),
+        can_pause=info is not None,
+        state=IN_SIGHT.get() if state is None else state,
+    )
+
+
+def approver_in(context: Any) -> Approver | None:
+    """Return who answers, from runtime context `approver: {id, role, surface}`; `None` where it names nobody."""
+    named = context.get("approver") if isinstance(context, Mapping) else getattr(context, "approver", None)
+    if named is None:
+        return None
+    found = {key: named.get(key) if isinstance(named, Mapping) else getattr(named, key, None) for key in ("id", "role", "surface")}
+    if not isinstance(found["id"], str) or not found["id"]:
+        return None
+    return Approver.model_validate({key: value if isinstance(value, str) else None for key, value in found.items()})
+
+
+def _runtime() -> Any:
+    try:
+        return get_runtime()
+    except (RuntimeError, KeyError):
+        return None
