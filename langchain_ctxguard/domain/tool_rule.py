@@ -131,7 +131,8 @@ class OrderRule(Value):
     """Arguments that must be equal there: read *this* file before writing it."""
 
 
-_REQUIREMENTS = ("args", "paths", "urls", "consents", "require_origin", "forbid_from", "approval", "budget", "order")
+REQUIREMENTS = ("args", "paths", "urls", "consents", "require_origin", "forbid_from", "approval", "budget", "order")
+"""Keys of a rule that require something of a call."""
 
 ByArgument = Mapping[str, Test]
 
@@ -184,7 +185,7 @@ class ToolRule(Value):
 
     @model_validator(mode="after")
     def _denial_requires_nothing(self) -> ToolRule:
-        if self.verdict == "deny" and (given := [key for key in _REQUIREMENTS if getattr(self, key)]):
+        if self.verdict == "deny" and (given := [key for key in REQUIREMENTS if getattr(self, key)]):
             msg = f"a rule that denies has nothing to require (`{given[0]}`); say which calls it denies with `when`"
             raise ValueError(msg)
         return self
