@@ -9,6 +9,7 @@
     |  `- ContextBudgetError        pins and current request do not fit; names both numbers
     |- CheckFailedError             an answer or a result failed the check of a rule, and the rule says to stop
     |- ConsentRequiredError         nobody allowed what was to be done
+    |- PolicyError                  a rule about tools could not be evaluated; the call is denied
     |- StoreError                   a log that cannot do what was asked
     |  |- LogConflictError          someone appended first
     |  |- LogTamperedError          what is stored is not what was written
@@ -112,6 +113,10 @@ class ConsentRequiredError(ContextGuardError):
         super().__init__(message)
         self.field = field
         self.subject = subject
+
+
+class PolicyError(ContextGuardError):
+    """A rule about tool calls could not be evaluated. The call is denied: nobody can tell whether it is allowed."""
 
 
 class StoreError(ContextGuardError):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
@@ -27,7 +28,8 @@ def canonical_arguments(arguments: Mapping[str, Any]) -> str:
     Raises:
         TypeError: a value that has no text form of its own; what nobody can name nobody can approve.
     """
-    return json.dumps(_plain(arguments, 0), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    is_flat = type(arguments) is dict and all(map(_is_flat, arguments, arguments.values()))
+    return _ENCODER.encode(arguments if is_flat else _plain(arguments, 0))
 
 
 def arguments_digest(arguments: Mapping[str, Any]) -> str:
@@ -40,10 +42,18 @@ def argument_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): digest_of(canonical_arguments({"": value}))[:16] for name, value in arguments.items()}
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_FLAT = frozenset({str, int, float, bool, type(None)})
+
+
+def _is_flat(name: Any, value: Any) -> bool:
+    return type(name) is str and type(value) in _FLAT
+
+
 _DEEPEST = 100
 
 
-def _plain(value: Any, depth: int) -> Any:  # noqa: C901, PLR0911 - one line for each type
+def _plain(value: Any, depth: int) -> Any:  # noqa: C901, PLR0911, PLR0912 - one line for each type
     if depth > _DEEPEST:
         msg = "the arguments are nested too deep"
         raise TypeError(msg)
@@ -68,7 +78,7 @@ def _plain(value: Any, depth: int) -> Any:  # noqa: C901, PLR0911 - one line for
         return {f"${type(value).__name__.removeprefix('Posix').removeprefix('Windows')}": str(value)}
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"$bytes": bytes(value).hex()}
-    if isinstance(value, Set):
+    if isinstance(value, AbstractSet):
         return {"$set": sorted((_plain(item, depth + 1) for item in value), key=canonical_json)}
     if isinstance(value, Sequence):
         return [_plain(item, depth + 1) for item in value]
