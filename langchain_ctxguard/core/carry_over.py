@@ -10,9 +10,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from langchain_ctxguard.domain.consent import Consent
 from langchain_ctxguard.domain.context import ContextBody
-from langchain_ctxguard.domain.copied import ConsentNote, Copied, CopiedKey, CopyRecord
+from langchain_ctxguard.domain.copied import NO_COPY, Copied, CopiedKey, CopyRecord
 from langchain_ctxguard.domain.raw_json import RawJson
 
 OpenedBy = Callable[[str], Sequence[str]]
@@ -21,7 +20,7 @@ OpenedBy = Callable[[str], Sequence[str]]
 
 def carried_over(body: ContextBody, copied: Copied | None) -> ContextBody:
     """Return `body` holding `copied`, the very object that was read."""
-    return body.model_copy(update={"copied": None if copied is None or copied.is_empty else copied})
+    return body.model_copy(update={"copied": None if copied == NO_COPY else copied})
 
 
 def held_by(body: ContextBody | None) -> Copied:
@@ -33,20 +32,16 @@ def held_by(body: ContextBody | None) -> Copied:
 
 def copy_record(read: Copied, body: ContextBody | None, *, opened_by: OpenedBy | None = None) -> CopyRecord:
     """Return what the record says of a copy: digests before and after, and names. Differing digests refuse the candidate."""
-    after = held_by(body)
     consents = read.consents
+    in_force = () if consents is None else consents.in_force()
+    opens = {} if opened_by is None else {entry.field: tuple(opened_by(entry.field)) for entry in in_force}
     return CopyRecord(
         before=read.digest,
-        after=after.digest,
+        after=held_by(body).digest,
         keys=tuple(key.name for key in read.state),
-        consents=() if consents is None else tuple(_note(entry, consents.is_true(entry.field), opened_by) for entry in consents.in_force()),
+        opens={field: rules for field, rules in opens.items() if rules},
         consent_head=None if consents is None else consents.head.seq,
     )
-
-
-def _note(entry: Consent, is_true: bool, opened_by: OpenedBy | None) -> ConsentNote:  # noqa: FBT001 - one fact of the entry
-    opens = () if opened_by is None else tuple(opened_by(entry.field))
-    return ConsentNote(field=entry.field, ref=entry.ref, basis=entry.basis, is_true=is_true, opens=opens)
 
 
 def copied_keys(state: Mapping[str, Any], names: Sequence[str]) -> tuple[CopiedKey, ...]:

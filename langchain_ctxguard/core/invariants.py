@@ -116,13 +116,14 @@ def _meets(condition: Mapping[str, Any], state: StructuredState) -> bool:
     ((path, wanted),) = condition.items()
     found = _at(path, state)
     if wanted in (PRESENT, ABSENT):
-        return (found is not None) == (wanted == PRESENT)
+        return (found is not None) == bool(wanted == PRESENT)
     if found is None:
         # What nobody granted is a no, and so is what cannot be read.
         return wanted is False and path.startswith("consents.")
     if isinstance(found.value, RawJson):
         # Not `true` counts as a no.
-        return not found.value.is_true if wanted is False and path.startswith("consents.") else found.value.equals(wanted)
+        is_no = wanted is False and path.startswith("consents.")
+        return not found.value.is_true if is_no else bool(found.value.equals(wanted))
     return bool(found.value == wanted)
 
 
@@ -165,7 +166,8 @@ def _comparable(text: str, state: StructuredState) -> _Measure | None:
 
 def _moment(text: str) -> _Measure | None:
     try:
-        moment = datetime.fromisoformat(text)
+        # Digits alone are a number, though ISO 8601 reads eight of them as a date.
+        moment = datetime.fromisoformat(text if "-" in text else "")
     except ValueError:
         return None
     return _of_moment(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from langchain_ctxguard.domain.consent import Consents
 from langchain_ctxguard.domain.raw_json import RawJson
 from langchain_ctxguard.domain.standing import StandingState
@@ -21,6 +23,9 @@ class Copied(Value):
     consents: Consents | None = None
     """As the ledger gave them; `None`: no subject is known, or nothing keeps consents."""
 
+    unspoken: tuple[str, ...] = ()
+    """Consents the application knows and nobody spoke of."""
+
     state: tuple[CopiedKey, ...] = ()
     """The keys named in `carry` that the state held, by name."""
 
@@ -30,7 +35,7 @@ class Copied(Value):
     @property
     def is_empty(self) -> bool:
         """Say whether there is nothing in it."""
-        return (self.consents is None or not self.consents.entries) and not self.state and self.standing is None
+        return (self.consents is None or not self.consents.entries) and not (self.unspoken or self.state) and self.standing is None
 
     @property
     def digest(self) -> str:
@@ -43,25 +48,10 @@ class Copied(Value):
         consents = () if self.consents is None else tuple((entry.field, entry.status, entry.record_id, entry.hash) for entry in self.consents.entries)
         standing = self.standing
         told = () if standing is None else (standing.mode, standing.question, standing.replaced, tuple(sorted(standing.permissions.items())))
-        return consents, told
+        return consents, self.unspoken, told
 
 
 NO_COPY = Copied()
-
-
-class ConsentNote(Value):
-    """A consent in force while a compaction was made, for its record: what it is, why it was allowed, what it opens. No value."""
-
-    field: str
-    ref: str
-    """The name by which the log finds the entry."""
-
-    basis: str
-    is_true: bool
-    """Whether its value is the literal `true`: nothing else opens a gate that asks for a yes."""
-
-    opens: tuple[str, ...] = ()
-    """The tool rules that ask for it."""
 
 
 class CopyRecord(Value):
@@ -74,7 +64,9 @@ class CopyRecord(Value):
     """Digest of what the new version holds, decoded from the form it is stored in."""
 
     keys: tuple[str, ...] = ()
-    consents: tuple[ConsentNote, ...] = ()
+    opens: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """The tool rules that ask for each of the consents in force, by its field."""
+
     consent_head: int | None = None
     """Number of the last entry of the subject's ledger; `None`: no ledger was read."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
+from langchain_ctxguard.domain.citation import ConsentCitation
 from langchain_ctxguard.domain.copied import CopyRecord
 from langchain_ctxguard.domain.value import Value
 
@@ -164,6 +165,9 @@ class CompactionRecord(Value):
 
     broken: tuple[str, ...] = ()
     """Names of the invariants that the refused candidate broke."""
+
+    consents: tuple[ConsentCitation, ...] = ()
+    """The consents in force when it was made, each with its basis: what crossed, and what a later reader finds the compaction by."""
 
     copied: CopyRecord | None = None
     """What crossed by being copied; `None` where there was nothing of the kind."""
