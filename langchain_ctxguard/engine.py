@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar, assert_never
 
+from langchain_ctxguard.backends.agent_store import AgentStore
 from langchain_ctxguard.backends.deadline import awithin, within
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
 from langchain_ctxguard.backends.store import GuardStore
@@ -16,7 +17,9 @@ from langchain_ctxguard.core.effects import Answer, Append, AskPerson, CountToke
 from langchain_ctxguard.domain.extensions import FieldExtractor
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
-from langchain_ctxguard.ports import Fact, Hook, Summarizer
+from langchain_ctxguard.ports import Clock, ConsentReading, Fact, Hook, Summarizer
+from langchain_ctxguard.records.consent_ledger import ConsentLedger
+from langchain_ctxguard.records.consents import ConsentReader
 
 Result = TypeVar("Result")
 
@@ -268,6 +271,36 @@ def store_of(given: Any) -> tuple[GuardStore | None, bool]:
     if given is None or isinstance(given, GuardStore):
         return given, False
     return GuardStore.open(given), True
+
+
+def consents_of(given: Any, store: GuardStore | None, clock: Clock | None) -> tuple[ConsentReading | None, Callable[[], None]]:
+    """Return what reads consents, and what closes the connections opened for it. Never anything that can write one.
+
+    Args:
+        given: What reads consents (a `ConsentReader`), a store or the URL of one; a `ConsentLedger` counts as its reader. `None`: those of `store`.
+        store: Where versions are on record.
+        clock: Says what time it is; `None`: the system's.
+
+    Raises:
+        ConfigurationError: it can read no consents.
+        StoreError: the store cannot be opened.
+    """
+    if isinstance(given, ConsentLedger):
+        return given.reader(), _nothing
+    if callable(getattr(given, "read", None)):
+        reading: ConsentReading = given
+        return reading, _nothing
+    opened, is_ours = (store, False) if given is None else store_of(given)
+    if opened is None:
+        return None, _nothing
+    apart = opened.for_reading()
+    if is_ours and apart is not opened:
+        opened.close()
+    return ConsentReader(AgentStore.of(apart), clock=clock), apart.close if is_ours or apart is not opened else _nothing
+
+
+def _nothing() -> None:
+    """Close nothing."""
 
 
 def extractor_of(given: Any) -> FieldExtractor | None:

@@ -24,6 +24,9 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 class GuardStore:
     """Log, blobs and index of one tenant. Whoever opens it closes it; safe under threads, and after a fork."""
 
+    refuses: frozenset[str] = frozenset()
+    """Kinds of streams that cannot be written through this store: none, unless it is an agent's view of one."""
+
     log: VerifiableLog
     """What happened: append-only and chained."""
 
@@ -88,10 +91,7 @@ class GuardStore:
     @classmethod
     def _in_database(cls, url: str, tenant: str, clock: Clock | None) -> Self:
         # SQLAlchemy is loaded when a database is opened, and not before.
-        from langchain_ctxguard.backends.sql_blobs import SqlBlobs
         from langchain_ctxguard.backends.sql_database import Database
-        from langchain_ctxguard.backends.sql_index import SqlIndex
-        from langchain_ctxguard.backends.sql_log import SqlLog
         from langchain_ctxguard.backends.sql_migrate import require_schema
 
         database = Database(url)
@@ -100,6 +100,14 @@ class GuardStore:
         except BaseException:
             database.close()
             raise
+        return cls._over(database, tenant, clock)
+
+    @classmethod
+    def _over(cls, database: Database, tenant: str, clock: Clock | None) -> Self:
+        from langchain_ctxguard.backends.sql_blobs import SqlBlobs
+        from langchain_ctxguard.backends.sql_index import SqlIndex
+        from langchain_ctxguard.backends.sql_log import SqlLog
+
         log = SqlLog(database, tenant=tenant, clock=clock)
         return cls(log=log, blobs=SqlBlobs(database, tenant=tenant), index=SqlIndex(database, tenant=tenant), tenant=tenant, database=database)
 
@@ -130,6 +138,15 @@ class GuardStore:
     def anchor(self) -> Anchor:
         """Return where every stream ends now, to be kept where whoever can write the store cannot."""
         return self.log.anchor()
+
+    def for_reading(self) -> GuardStore:
+        """Return the same store through connections of its own that write nothing; close it too.
+
+        Where there is no database, there are no connections either, and it is this store itself.
+        """
+        if self._database is None:
+            return self
+        return self._over(self._database.for_reading(), self.tenant, None)
 
     def close(self) -> None:
         """Close the connections of this process. A `BaseStore` is closed by whoever opened it."""

@@ -36,7 +36,7 @@ from langchain_ctxguard.graph.state import GuardedAgentState
 from langchain_ctxguard.graph.trace import COUNTS_ONLY
 from langchain_ctxguard.graph.turns import Ask, Check, Drive, Step, Turns
 from langchain_ctxguard.graph.verify import afailures, failures
-from langchain_ctxguard.ports import Clock, Hook, Summarizer, TokenCounter
+from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader
 
@@ -67,6 +67,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         token_counter: TokenCounter | None = None,
         registry: ConstraintReader | None = None,
         store: GuardStore | str | BaseStore | None = None,
+        consents: ConsentReading | GuardStore | str | None = None,
         extensions: Extensions | None = None,
         clock: Clock | None = None,
         agent: str | None = None,
@@ -87,6 +88,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             registry: Reads rules that change while agents run; given a `ConstraintRegistry`, only its reader is kept. `None`: those of the `store`.
             store: Where versions are on record before the state has them: a `GuardStore`, its URL (`sqlite:///ctxguard.db`), or a LangGraph
                 `BaseStore`. `None`: nowhere; the state has the newest version, and there is no history.
+            consents: What reads consents: a `ConsentReader`, a store or its URL, best with a role that can only read. `None`: those of the `store`,
+                through connections of its own that write nothing.
             extensions: The application's functions, e.g. the validators that rules name.
             clock: Says what time it is; `None`: the system's, in UTC.
             agent: Name of the agent, for rules whose scope is one.
@@ -109,6 +112,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             token_counter=token_counter,
             registry=registry,
             store=store,
+            consents=consents,
             extensions=extensions,
             clock=clock,
             agent=agent,
@@ -138,8 +142,13 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
     @property
     def store(self) -> GuardStore | None:
-        """Where versions are on record."""
+        """Where versions are on record, as agents see it: rules and consents can be read in it and not written."""
         return self.turns.store
+
+    @property
+    def consents(self) -> ConsentReading | None:
+        """Reads consents. A guard holds no ledger; the surface where people consent does."""
+        return self.turns.consents
 
     def history(self, config: RunnableConfig | None, graph: Any = None) -> History:
         """Return the versions of a thread's context: to list them, to compare two, to go back to one.

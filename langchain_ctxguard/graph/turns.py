@@ -19,6 +19,7 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.types import Command
 
+from langchain_ctxguard.backends.agent_store import AgentStore
 from langchain_ctxguard.backends.checks import PreparedCheck
 from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.backends.store import GuardStore
@@ -46,7 +47,7 @@ from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Outcome
-from langchain_ctxguard.engine import Engine, Person, counter_of, extractor_of, store_of, summarizer_of
+from langchain_ctxguard.engine import Engine, Person, consents_of, counter_of, extractor_of, store_of, summarizer_of
 from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError
 from langchain_ctxguard.graph.deferred import DeferredCheck
 from langchain_ctxguard.graph.hatches import Hatches
@@ -62,7 +63,7 @@ from langchain_ctxguard.graph.rules import Rules, RulesInForce, settled_by_perso
 from langchain_ctxguard.graph.state import CHANNEL
 from langchain_ctxguard.graph.thread import run_of, running_thread, thread_of
 from langchain_ctxguard.graph.verify import MAX_RETRIES, Failure, Verifier, asking_again, failures, final_answer, stopped, withheld
-from langchain_ctxguard.ports import Clock, Hook, Summarizer, TokenCounter
+from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
 from langchain_ctxguard.records.versions import VersionLog
@@ -152,6 +153,7 @@ class Turns:
         token_counter: TokenCounter | None = None,
         registry: ConstraintReader | None = None,
         store: GuardStore | str | Any | None = None,
+        consents: ConsentReading | GuardStore | str | None = None,
         extensions: Extensions | None = None,
         clock: Clock | None = None,
         agent: str | None = None,
@@ -170,8 +172,13 @@ class Turns:
         extensions = extensions or Extensions()
         moment = clock or _now
         # A reader, whatever was given: nothing a guard does may change a rule.
-        self.store, self._owns_store = store_of(store)
-        """Where versions are on record; `None`: nowhere."""
+        opened, self._owns_store = store_of(store)
+        self._opened = opened
+        self.store = None if opened is None else AgentStore.of(opened)
+        """Where versions are on record, as agents see it; `None`: nowhere."""
+
+        self.consents, self._close_consents = consents_of(consents, opened, clock)
+        """What reads consents; `None`: there is no ledger, and nothing is granted."""
 
         self._on_record = None if self.store is None else OnRecord(self.store, self._engine.record, kept=given.versions_kept, clock=clock)
         if isinstance(registry, ConstraintRegistry):
@@ -487,8 +494,9 @@ class Turns:
 
     def close(self) -> None:
         """Close the store, if it was opened here."""
-        if self.store is not None and self._owns_store:
-            self.store.close()
+        self._close_consents()
+        if self._opened is not None and self._owns_store:
+            self._opened.close()
 
     @property
     def blocks(self) -> bool:
