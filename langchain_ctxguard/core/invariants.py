@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 
 from langchain_ctxguard.core.labels import is_same_label
 from langchain_ctxguard.domain.control import ControlField
+from langchain_ctxguard.domain.extensions import InvariantCheck
 from langchain_ctxguard.domain.invariant import ABSENT, PRESENT, ROOTS, Invariant, StructuredState
 from langchain_ctxguard.domain.raw_json import RawJson
 from langchain_ctxguard.domain.value import canonical_json
-
-InvariantCheck = Any
-"""`check(before, after) -> bool | str`, both of them a `StructuredState`: `True` where it holds, else `False` or why not."""
 
 
 class Broken(NamedTuple):

@@ -14,7 +14,6 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_ctxguard.core.carry_over import OpenedBy
 from langchain_ctxguard.core.compile import Compiled, compile_view, leading_system
 from langchain_ctxguard.core.diff import SameText
-from langchain_ctxguard.core.invariants import InvariantCheck
 from langchain_ctxguard.core.items import Steps
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.units import Repaired, repair
@@ -24,7 +23,7 @@ from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.control import ControlField, FieldDiff
 from langchain_ctxguard.domain.copied import NO_COPY, Copied
-from langchain_ctxguard.domain.extensions import Redactor
+from langchain_ctxguard.domain.extensions import InvariantCheck, Redactor
 from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.invariant import Invariant
 from langchain_ctxguard.domain.standing import Effect

@@ -26,7 +26,7 @@ from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.unset import UNSET, Unset
-from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, StoreError
+from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.history import History
 from langchain_ctxguard.graph.nodes import PreModelHook
@@ -68,6 +68,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         registry: ConstraintReader | None = None,
         store: GuardStore | str | BaseStore | None = None,
         consents: ConsentReading | GuardStore | str | None = None,
+        subject: str | None = None,
         extensions: Extensions | None = None,
         clock: Clock | None = None,
         agent: str | None = None,
@@ -90,6 +91,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                 `BaseStore`. `None`: nowhere; the state has the newest version, and there is no history.
             consents: What reads consents: a `ConsentReader`, a store or its URL, best with a role that can only read. `None`: those of the `store`,
                 through connections of its own that write nothing.
+            subject: Key of the runtime context, or of `configurable`, that says whose consents count in a run: `user_id`. `None`: nobody's.
             extensions: The application's functions, e.g. the validators that rules name.
             clock: Says what time it is; `None`: the system's, in UTC.
             agent: Name of the agent, for rules whose scope is one.
@@ -113,6 +115,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             registry=registry,
             store=store,
             consents=consents,
+            subject=subject,
             extensions=extensions,
             clock=clock,
             agent=agent,
@@ -312,7 +315,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                         answer = step.call()
                     case _:
                         assert_never(step)
-            except (ContextOverflowError, ContextBudgetError, StoreError) as error:
+            except (ContextOverflowError, ContextBudgetError, InvariantError, StoreError) as error:
                 advance = partial(steps.throw, error)
             else:
                 advance = partial(steps.send, answer)
@@ -338,18 +341,21 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                         answer = await asyncio.to_thread(step.call) if step.blocks else step.call()
                     case _:
                         assert_never(step)
-            except (ContextOverflowError, ContextBudgetError, StoreError) as error:
+            except (ContextOverflowError, ContextBudgetError, InvariantError, StoreError) as error:
                 advance = partial(steps.throw, error)
             else:
                 advance = partial(steps.send, answer)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]) -> Any:
-        """Run a tool and check its result, where a rule in force asks for it.
+        """Run a tool, unless mode, open question, permissions or consents forbid it now; check its result, where a rule in force asks for it.
 
         Raises:
             CheckFailedError: the result failed the check of a rule that stops the run.
         """
-        result = handler(request)
+        refused = self.turns.tool_refusal(request)
+        if refused is not None:
+            return refused
+        result = self.turns.standing.kept(request, handler(request))
         checks = self.turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result
@@ -357,8 +363,11 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]) -> Any:
         """Do as `wrap_tool_call` does; a check that may block runs in a thread."""
-        result = await handler(request)
         turns = self.turns
+        refused = await asyncio.to_thread(turns.tool_refusal, request) if turns.reads_block else turns.tool_refusal(request)
+        if refused is not None:
+            return refused
+        result = turns.standing.kept(request, await handler(request))
         checks = await asyncio.to_thread(turns.tool_checks, request) if turns.blocks else turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result

@@ -110,6 +110,8 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
             system=self._system,
             tools=self._tools,
             model=self._model,
+            where=self.turns.where(config),
+            state=state,
         )
 
 
