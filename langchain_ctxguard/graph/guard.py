@@ -12,7 +12,7 @@ from typing import Any, ClassVar, assert_never
 from langchain.agents.middleware.internal_call_transformer import InternalCallTransformer
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse, ToolCallRequest
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 from langgraph.types import Command, TracePolicy
@@ -25,6 +25,7 @@ from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
+from langchain_ctxguard.domain.standing import Mode
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
 from langchain_ctxguard.graph.hatches import Hatches
@@ -32,7 +33,9 @@ from langchain_ctxguard.graph.history import History
 from langchain_ctxguard.graph.nodes import PreModelHook
 from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.pinned import PinnedFiles
+from langchain_ctxguard.graph.standing import synthetic
 from langchain_ctxguard.graph.state import GuardedAgentState
+from langchain_ctxguard.graph.thread_standing import ThreadStanding
 from langchain_ctxguard.graph.trace import COUNTS_ONLY
 from langchain_ctxguard.graph.turns import Ask, Check, Drive, Step, Turns
 from langchain_ctxguard.graph.verify import afailures, failures
@@ -152,6 +155,37 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
     def consents(self) -> ConsentReading | None:
         """Reads consents. A guard holds no ledger; the surface where people consent does."""
         return self.turns.consents
+
+    def standing(self, thread: str) -> ThreadStanding:
+        """Return where a thread stands: its mode, the agent's open question, replaced arguments, permissions; to be seen and set.
+
+        Args:
+            thread: Its `thread_id`.
+        """
+        return ThreadStanding(self.turns.standing.log, thread, self.turns.engine.record)
+
+    def set_mode(self, thread: str, mode: Mode | str, *, by: str = "") -> None:
+        """Set what a thread's tools may do: `act`, `plan` (nothing is changed before a person ends it) or `read_only`.
+
+        It holds at the very next tool call, sub-agents included, and no compaction, restart or message ends it.
+
+        Raises:
+            ConfigurationError: no such mode.
+            StoreError: it cannot be written.
+        """
+        self.standing(thread).set_mode(mode, by=by)
+
+    def mark_synthetic(self, thread: str, *messages: BaseMessage | str) -> None:
+        """Say of messages in the user role, by id, that no person wrote them; see `ThreadStanding.mark_synthetic`."""
+        self.standing(thread).mark_synthetic(*messages)
+
+    @staticmethod
+    def synthetic(text: str) -> HumanMessage:
+        """Return a turn in the user role that says of itself that no person wrote it: for a program that keeps an agent going.
+
+        It answers no question, grants nothing, is never the current request, and no summary takes it for the user's words.
+        """
+        return synthetic(text)
 
     def history(self, config: RunnableConfig | None, graph: Any = None) -> History:
         """Return the versions of a thread's context: to list them, to compare two, to go back to one.

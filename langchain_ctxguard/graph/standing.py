@@ -81,10 +81,10 @@ class Standing:
         said = None if self._effects is None else self._effects(name)
         return said if said is not None else effect_of(tool)
 
-    def note_input(self, where: Whereabouts, keys: Collection[str]) -> None:
+    def note_input(self, run: str, keys: Collection[str]) -> None:
         """Remember what a run began with, before anybody adds to it."""
-        if where.run:
-            self._given.put(where.run, frozenset(keys))
+        if run:
+            self._given.put(run, frozenset(keys))
 
     def read(self, where: Whereabouts, messages: Sequence[BaseMessage]) -> StandingState:
         """Return where the thread stands at a model call; an open question is closed where a person has answered it.
