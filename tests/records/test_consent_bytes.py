@@ -161,8 +161,8 @@ WORDS = st.tuples(
 )
 
 
-@settings(max_examples=200 if IS_FULL else 20)
-@given(st.lists(WORDS, min_size=500 if IS_FULL else 25, max_size=500 if IS_FULL else 25))
+@settings(max_examples=2_000 if IS_FULL else 20)
+@given(st.lists(WORDS, min_size=50 if IS_FULL else 25, max_size=50 if IS_FULL else 25))
 def test_a_gate_is_open_only_where_every_word_says_so(words: list[Any]) -> None:
     """After each of any number of words, in any order, with time passing and values erased; and open ones show the bytes that were given.
 
