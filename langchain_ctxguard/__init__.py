@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from langchain_ctxguard.graph.state import GuardedState
     from langchain_ctxguard.graph.verifier import ContextVerifier
     from langchain_ctxguard.graph.verify_node import VerifyContext
+    from langchain_ctxguard.records.consent_ledger import ConsentLedger
+    from langchain_ctxguard.records.consents import ConsentReader
     from langchain_ctxguard.records.constraints import ConstraintRegistry
     from langchain_ctxguard.records.fields import FieldStore
 
@@ -38,6 +40,8 @@ _HOMES = {
     "ChatModelSummarizer": "backends.chat_model",
     "CompactContext": "graph.nodes",
     "Compaction": "compact",
+    "ConsentLedger": "records.consent_ledger",
+    "ConsentReader": "records.consents",
     "Constraint": "domain.constraint",
     "ConstraintRegistry": "records.constraints",
     "ContextGuard": "graph.guard",
@@ -66,6 +70,8 @@ __all__ = [
     "ChatModelSummarizer",
     "CompactContext",
     "Compaction",
+    "ConsentLedger",
+    "ConsentReader",
     "Constraint",
     "ConstraintRegistry",
     "ContextGuard",

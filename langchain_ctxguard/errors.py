@@ -9,6 +9,7 @@
     |  |- ContextBudgetError        pins and current request do not fit; names both numbers
     |  `- InvariantError            what must hold would not hold after any compaction
     |- CheckFailedError             an answer or a result failed the check of a rule, and the rule says to stop
+    |- ConsentRequiredError         nobody allowed what was to be done
     |- StoreError                   a log that cannot do what was asked
     |  |- LogConflictError          someone appended first
     |  |- LogTamperedError          what is stored is not what was written
@@ -111,6 +112,19 @@ class CheckFailedError(ContextGuardError):
         """Keep the ids of the rules beside the sentence."""
         super().__init__(message)
         self.rules = rules
+
+
+class ConsentRequiredError(ContextGuardError):
+    """A consent that is needed is not in force: nobody gave it, or it was refused, taken back, is over or was erased.
+
+    `field` and `subject` say which and whose.
+    """
+
+    def __init__(self, message: str, *, field: str, subject: str) -> None:
+        """Keep both names beside the sentence."""
+        super().__init__(message)
+        self.field = field
+        self.subject = subject
 
 
 class StoreError(ContextGuardError):

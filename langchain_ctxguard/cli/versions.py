@@ -31,7 +31,7 @@ def threads(url: Url, *, tenant: Tenant = "default", as_json: AsJson = False) ->
 
     Exit codes: 0 done; 2 the store cannot be used.
     """
-    with _opened("threads", url, tenant) as store:
+    with opened("threads", url, tenant) as store:
         log = _log(store)
         found = [(place, log.all(place)) for place in _places(store)]
         if as_json:
@@ -50,7 +50,7 @@ def versions(url: Url, thread: Thread, *, namespace: Namespace = "", tenant: Ten
 
     Exit codes: 0 done; 2 the store cannot be used, or the thread has no version.
     """
-    with _opened("versions", url, tenant) as store:
+    with opened("versions", url, tenant) as store:
         found = _log(store).all(_place(thread, namespace))
         if not found:
             _fail("versions", f"Thread '{thread}' has no version in this store. `ctxguard threads {url}` lists those that have.")
@@ -77,7 +77,7 @@ def diff(
     """
     from langchain_ctxguard.graph.history import History
 
-    with _opened("diff", url, tenant) as store:
+    with opened("diff", url, tenant) as store:
         found = History(_log(store), _place(thread, namespace)).diff(before, after)
         if as_json:
             _json(found.model_dump(mode="json"))
@@ -111,7 +111,7 @@ def rollback(
         wanted = int(to)
     else:
         _fail("rollback", f"--to takes the number of a version or 'stable', not '{to}'.")
-    with _opened("rollback", url, tenant) as store:
+    with opened("rollback", url, tenant) as store:
         place = _place(thread, namespace)
         current = None if checkpointer is None else _in_state(checkpointer, place)
         version, _ = _log(store).restore(place, wanted, current=current, reason=reason)
@@ -132,7 +132,7 @@ def verify(
     """
     from langchain_ctxguard.domain.anchor import Anchor
 
-    with _opened("verify", url, tenant) as store:
+    with opened("verify", url, tenant) as store:
         try:
             known = None if anchor is None else Anchor.from_json(anchor.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
@@ -151,7 +151,7 @@ def verify(
 
 
 @contextmanager
-def _opened(command: str, url: str, tenant: str) -> Iterator[GuardStore]:
+def opened(command: str, url: str, tenant: str) -> Iterator[GuardStore]:
     """Open the store; what it cannot do ends the command with a sentence."""
     from langchain_ctxguard.backends.store import GuardStore
     from langchain_ctxguard.errors import ConfigurationError, StoreError
