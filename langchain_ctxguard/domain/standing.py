@@ -12,6 +12,9 @@ from langchain_ctxguard.domain.value import Value
 Effect = Literal["read", "write", "memory"]
 """What a tool does to the world: nothing, something, or something that other threads will see."""
 
+EFFECT = "ctxguard_effect"
+"""Key of a tool's metadata that says what it does."""
+
 Permission = Literal["allow", "ask", "deny"]
 
 

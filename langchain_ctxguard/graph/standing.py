@@ -15,16 +15,13 @@ from langchain_ctxguard.core.questions import answers_in, asks_person
 from langchain_ctxguard.core.roles import SYNTHETIC
 from langchain_ctxguard.core.standing import arguments_digest, permission_of, standing_verdict
 from langchain_ctxguard.domain.consent import CROSS_SESSION_MEMORY
-from langchain_ctxguard.domain.standing import Effect, StandingState
+from langchain_ctxguard.domain.standing import EFFECT, Effect, StandingState
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import StoreError
 from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.whereabouts import Whereabouts
 from langchain_ctxguard.ports import ConsentReading
 from langchain_ctxguard.records.standing import StandingLog
-
-EFFECT = "ctxguard_effect"
-"""Key of a tool's metadata that says what it does: `read`, `write` or `memory`."""
 
 WRITES = "ctxguard_writes"
 """Key of a tool's metadata that names the carried keys of the state which its results may set."""
