@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.domain.summary import StructuredSummary
     from langchain_ctxguard.graph.guard import ContextGuard
     from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints, RollbackContext
+    from langchain_ctxguard.graph.run_input import RunInput
     from langchain_ctxguard.graph.state import GuardedState
     from langchain_ctxguard.graph.verifier import ContextVerifier
     from langchain_ctxguard.graph.verify_node import VerifyContext
@@ -54,6 +55,7 @@ _HOMES = {
     "GuardedState": "graph.state",
     "PinConstraints": "graph.nodes",
     "RollbackContext": "graph.nodes",
+    "RunInput": "graph.run_input",
     "StructuredSummary": "domain.summary",
     "VerifyContext": "graph.verify_node",
     "acompact_messages": "compact",
@@ -83,6 +85,7 @@ __all__ = [
     "GuardedState",
     "PinConstraints",
     "RollbackContext",
+    "RunInput",
     "StructuredSummary",
     "VerifyContext",
     "acompact_messages",

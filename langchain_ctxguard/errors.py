@@ -6,7 +6,8 @@
     |- CompactionError              a compaction that could not be carried out
     |  |- InvalidSummaryError       the summarizer's answer does not fit, after repair
     |  |- RetentionError            rules in force are missing and `on_violation="stop"`
-    |  `- ContextBudgetError        pins and current request do not fit; names both numbers
+    |  |- ContextBudgetError        pins and current request do not fit; names both numbers
+    |  `- InvariantError            what must hold would not hold after any compaction
     |- CheckFailedError             an answer or a result failed the check of a rule, and the rule says to stop
     |- ConsentRequiredError         nobody allowed what was to be done
     |- PolicyError                  a rule about tools could not be evaluated; the call is denied
@@ -88,6 +89,18 @@ class ContextBudgetError(CompactionError):
         super().__init__(message)
         self.needed = needed
         self.budget = budget
+
+
+class InvariantError(CompactionError):
+    """No compaction keeps what the settings say must hold, and the context cannot stay as it is either.
+
+    `broken` holds the names of the invariants.
+    """
+
+    def __init__(self, message: str, *, broken: tuple[str, ...]) -> None:
+        """Keep the names beside the sentence."""
+        super().__init__(message)
+        self.broken = broken
 
 
 class CheckFailedError(ContextGuardError):

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_ctxguard.core.evidence import listed_files
-from langchain_ctxguard.core.render import render_evidence, render_summary
+from langchain_ctxguard.core.render import copy_lines, render_evidence, render_summary
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_foreign_summary, text_of
 from langchain_ctxguard.core.units import given_call_id, repair
 from langchain_ctxguard.domain.context import ContextBody
@@ -142,8 +142,9 @@ def compile_view(
 def rendered(body: ContextBody, *, version: int) -> list[BaseMessage]:
     """Return the evidence and the summary as messages in the user role; what is empty is left out."""
     messages: list[BaseMessage] = []
-    if not body.evidence.is_empty:
-        messages.append(HumanMessage(render_evidence(body.evidence), name=EVIDENCE, id=f"{body.summary_id}-evidence"))
+    copy = copy_lines(body.copied)
+    if copy or not body.evidence.is_empty:
+        messages.append(HumanMessage(render_evidence(body.evidence, copy), name=EVIDENCE, id=f"{body.summary_id}-evidence"))
     if not body.summary.is_empty:
         text = render_summary(body.summary, version=version, files=listed_files(body.evidence))
         messages.append(HumanMessage(text, name=SUMMARY, id=body.summary_id))

@@ -18,7 +18,8 @@ _STATES = {
 
 def explained_text(explanation: Explanation) -> str:
     """Return the chain as lines, the action first, each link below what rests on it."""
-    return "\n".join(_lines(explanation))
+    # A value or a name may hold line ends: each link stays one line, so that none can be made up.
+    return "\n".join(" ".join(line.splitlines()) for line in _lines(explanation))
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:

@@ -7,15 +7,12 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.roles import calls_of, results_of, speaker_of
+from langchain_ctxguard.core.roles import SYNTHETIC, calls_of, results_of, speaker_of
 from langchain_ctxguard.domain.context import Cut
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 
 ANCHORS = 16
 """How many kept messages a cut names: so many may be trimmed from the state before the cut is lost."""
-
-SYNTHETIC = "ctxguard_synthetic"
-"""Mark of a result we made up for a call without one: it stands for nothing in the original list and takes no position."""
 
 
 def message_keys(messages: Sequence[BaseMessage], *, start: int = 0) -> list[str]:
@@ -34,7 +31,7 @@ def message_keys(messages: Sequence[BaseMessage], *, start: int = 0) -> list[str
 
 
 def is_synthetic(message: BaseMessage) -> bool:
-    """Say whether a message is a result we made up."""
+    """Say whether a message is a result we made up for a call without one: it stands for nothing in the original list and takes no position."""
     return message.type == "tool" and SYNTHETIC in message.additional_kwargs
 
 

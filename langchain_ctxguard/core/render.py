@@ -10,10 +10,13 @@ from langchain_ctxguard.core.powers import without_power
 from langchain_ctxguard.core.requests import EARLIER_SHOWN
 from langchain_ctxguard.core.roles import EVIDENCE, RULES, SUMMARY, escaped
 from langchain_ctxguard.core.text import clipped, readable
+from langchain_ctxguard.domain.consent import Consent, ConsentStatus
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.control import ControlField, FieldKind
+from langchain_ctxguard.domain.copied import Copied
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence, Reference
 from langchain_ctxguard.domain.inferred import InferredConstraint
+from langchain_ctxguard.domain.standing import Mode, StandingState
 from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, StructuredSummary, Trust
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 
@@ -182,8 +185,8 @@ def inside(text: str) -> str:
     return text
 
 
-def render_evidence(evidence: Evidence) -> str:
-    """Return the evidence message: what was called, what came of it, which files were touched."""
+def render_evidence(evidence: Evidence, copy: Sequence[str] = ()) -> str:
+    """Return the evidence message: what was called, what came of it, which files were touched; then the lines of the copied record."""
     parts: list[str] = []
     if evidence.omitted_actions:
         parts.append(f"{evidence.omitted_actions} earlier actions are not listed.")
@@ -202,8 +205,46 @@ def render_evidence(evidence: Evidence) -> str:
     if shown and len(shown) < len(waiting):
         parts.append(f"{len(waiting) - len(shown)} earlier statements are not listed.")
     parts += _section("What people asked for along the way, in their words", (render_inferred_rule(rule, evidence.retold) for rule in shown))
-    inside = "\n".join(parts)
+    inside = "\n".join([*parts, *copy])
     return f'<{EVIDENCE} trust="untrusted">\n{inside}\n</{EVIDENCE}>\n{EVIDENCE_CLOSING}'
+
+
+CONSENTS_LEAD = "Consents on record, a copy that opens nothing: the ledger is read again at each call"
+STANDING_LEAD = "Where this conversation stands, a copy: the store is read again at each call"
+_COPIES_SHOWN = 40
+_VALUE_SHOWN = 120
+_MODES = {Mode.PLAN: "plan: nothing is changed before a person ends it", Mode.READ_ONLY: "read-only: nothing is changed"}
+
+
+def copy_lines(copied: Copied | None) -> list[str]:
+    """Return what of the copied record is shown: consents with their basis, and where the thread stands. State keys are carried and not shown."""
+    if copied is None:
+        return []
+    entries = () if copied.consents is None else copied.consents.entries
+    consents = [_consent_line(entry, copied) for entry in entries] + [f"{one_line(name)}: not given" for name in copied.unspoken]
+    parts = _section(CONSENTS_LEAD, consents[:_COPIES_SHOWN])
+    if len(consents) > _COPIES_SHOWN:
+        parts.append(f"{len(consents) - _COPIES_SHOWN} further consents are not listed.")
+    return parts + _section(STANDING_LEAD, () if copied.standing is None else _standing_lines(copied.standing))
+
+
+def _consent_line(entry: Consent, copied: Copied) -> str:
+    holds = copied.consents is not None and entry.is_in_force(copied.consents.at)
+    if not holds or entry.value is None:
+        return one_line(f"{entry.field}: {entry.status if entry.status is not ConsentStatus.GRANTED else 'not in force'}")
+    return one_line(f"{entry.field}: {clipped(entry.value.data.decode(), _VALUE_SHOWN)} (basis: {clipped(readable(entry.basis), _LABEL_SHOWN)})")
+
+
+def _standing_lines(standing: StandingState) -> Iterable[str]:
+    if standing.mode in _MODES:
+        yield f"mode {_MODES[standing.mode]}"
+    if standing.question is not None:
+        source = clipped(_NO_KEY.sub("_", standing.question.message), _KEY_SHOWN)
+        yield f"the assistant's own question (message {source}) has no answer from a person yet"
+    for tool in dict.fromkeys(one.tool for one in standing.replaced):
+        yield one_line(f"{tool}: a person replaced arguments of earlier calls; do not go back to those")
+    for tool, permission in sorted(standing.permissions.items()):
+        yield one_line(f"{tool}: {permission}")
 
 
 def open_inferred(rules: Sequence[InferredConstraint]) -> tuple[InferredConstraint, ...]:

@@ -13,6 +13,7 @@ from langchain_ctxguard.domain.config_text import known_timezone, read_file
 from langchain_ctxguard.domain.constraint import CommandCheck, Constraint, ConstraintSource, PatternCheck, SchemaCheck, Scope
 from langchain_ctxguard.domain.faults import describe, keys_of, shown
 from langchain_ctxguard.domain.field_settings import FieldSettings
+from langchain_ctxguard.domain.invariant import ConsentSettings, Implies, Invariant
 from langchain_ctxguard.domain.policy import POLICY_MODELS, ToolPolicy
 from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.errors import ConfigurationError
@@ -231,6 +232,9 @@ class GuardConfig(Value):
     control_fields: FieldSettings = FieldSettings()
     """Which values a compaction must not lose."""
 
+    consents: ConsentSettings = ConsentSettings()
+    """What of the record crosses a compaction by being copied, and what must hold afterwards."""
+
     timezone: str = "UTC"
     """IANA name of the zone in which days and clock times are meant: it decides what 下周五 is."""
 
@@ -258,7 +262,7 @@ class GuardConfig(Value):
     def _ids_are_unique(cls, constraints: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
         return unique_constraints(constraints)
 
-    @field_validator("compaction", "control_fields", mode="before")
+    @field_validator("compaction", "control_fields", "consents", mode="before")
     @classmethod
     def _empty_section(cls, section: Any) -> Any:
         return {} if section is None else section
@@ -318,7 +322,7 @@ class GuardConfig(Value):
         for definition in schema["$defs"].values():
             # An editor shows it beside the key: the first paragraph is enough.
             definition["description"] = definition.get("description", "").partition("\n\n")[0]
-        for section in ("constraints", "compaction", "control_fields", "tools"):
+        for section in ("constraints", "compaction", "control_fields", "consents", "tools"):
             # A section without a value means the defaults.
             schema["properties"][section] = {"anyOf": [schema["properties"][section], {"type": "null"}]}
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "ctxguard.yaml"}
@@ -342,5 +346,18 @@ def unique_constraints(constraints: tuple[Constraint, ...]) -> tuple[Constraint,
     return tuple(known.values())
 
 
-_MODELS = (GuardConfig, CompactionSettings, FieldSettings, Constraint, ConstraintSource, Scope, PatternCheck, SchemaCheck, CommandCheck)
+_MODELS = (
+    GuardConfig,
+    CompactionSettings,
+    FieldSettings,
+    ConsentSettings,
+    Invariant,
+    Implies,
+    Constraint,
+    ConstraintSource,
+    Scope,
+    PatternCheck,
+    SchemaCheck,
+    CommandCheck,
+)
 _KEYS = keys_of(*_MODELS, *POLICY_MODELS)

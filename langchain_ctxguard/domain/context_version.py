@@ -71,7 +71,7 @@ class ContextVersion(Value):
     """Critical control fields it does not tell although they were in force."""
 
     is_marked: bool = False
-    """Made at a change of consents: its content is never thinned."""
+    """The first one made after consents changed: its content is never thinned, and later records name it."""
 
     @property
     def is_stable(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, assert_never
 from langchain.agents.middleware.internal_call_transformer import InternalCallTransformer
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse, ToolCallRequest
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 from langgraph.types import Command, TracePolicy
@@ -25,14 +25,17 @@ from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
+from langchain_ctxguard.domain.standing import Mode
 from langchain_ctxguard.domain.unset import UNSET, Unset
-from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, StoreError
+from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.history import History
 from langchain_ctxguard.graph.nodes import PreModelHook
 from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.pinned import PinnedFiles
+from langchain_ctxguard.graph.standing import synthetic
 from langchain_ctxguard.graph.state import GuardedAgentState
+from langchain_ctxguard.graph.thread_standing import ThreadStanding
 from langchain_ctxguard.graph.trace import COUNTS_ONLY
 from langchain_ctxguard.graph.turns import Ask, Check, Drive, Step, Turns
 from langchain_ctxguard.graph.verify import afailures, failures
@@ -68,6 +71,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         registry: ConstraintReader | None = None,
         store: GuardStore | str | BaseStore | None = None,
         consents: ConsentReading | GuardStore | str | None = None,
+        subject: str | None = None,
         extensions: Extensions | None = None,
         clock: Clock | None = None,
         agent: str | None = None,
@@ -90,6 +94,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                 `BaseStore`. `None`: nowhere; the state has the newest version, and there is no history.
             consents: What reads consents: a `ConsentReader`, a store or its URL, best with a role that can only read. `None`: those of the `store`,
                 through connections of its own that write nothing.
+            subject: Key of the runtime context, or of `configurable`, that says whose consents count in a run: `user_id`. `None`: nobody's.
             extensions: The application's functions, e.g. the validators that rules name.
             clock: Says what time it is; `None`: the system's, in UTC.
             agent: Name of the agent, for rules whose scope is one.
@@ -113,6 +118,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             registry=registry,
             store=store,
             consents=consents,
+            subject=subject,
             extensions=extensions,
             clock=clock,
             agent=agent,
@@ -149,6 +155,37 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
     def consents(self) -> ConsentReading | None:
         """Reads consents. A guard holds no ledger; the surface where people consent does."""
         return self.turns.consents
+
+    def standing(self, thread: str) -> ThreadStanding:
+        """Return where a thread stands: its mode, the agent's open question, replaced arguments, permissions; to be seen and set.
+
+        Args:
+            thread: Its `thread_id`.
+        """
+        return ThreadStanding(self.turns.standing.log, thread, self.turns.engine.record)
+
+    def set_mode(self, thread: str, mode: Mode | str, *, by: str = "") -> None:
+        """Set what a thread's tools may do: `act`, `plan` (nothing is changed before a person ends it) or `read_only`.
+
+        It holds at the very next tool call, sub-agents included, and no compaction, restart or message ends it.
+
+        Raises:
+            ConfigurationError: no such mode.
+            StoreError: it cannot be written.
+        """
+        self.standing(thread).set_mode(mode, by=by)
+
+    def mark_synthetic(self, thread: str, *messages: BaseMessage | str) -> None:
+        """Say of messages in the user role, by id, that no person wrote them; see `ThreadStanding.mark_synthetic`."""
+        self.standing(thread).mark_synthetic(*messages)
+
+    @staticmethod
+    def synthetic(text: str) -> HumanMessage:
+        """Return a turn in the user role that says of itself that no person wrote it: for a program that keeps an agent going.
+
+        It answers no question, grants nothing, is never the current request, and no summary takes it for the user's words.
+        """
+        return synthetic(text)
 
     def history(self, config: RunnableConfig | None, graph: Any = None) -> History:
         """Return the versions of a thread's context: to list them, to compare two, to go back to one.
@@ -312,7 +349,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                         answer = step.call()
                     case _:
                         assert_never(step)
-            except (ContextOverflowError, ContextBudgetError, StoreError) as error:
+            except (ContextOverflowError, ContextBudgetError, InvariantError, StoreError) as error:
                 advance = partial(steps.throw, error)
             else:
                 advance = partial(steps.send, answer)
@@ -338,18 +375,21 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                         answer = await asyncio.to_thread(step.call) if step.blocks else step.call()
                     case _:
                         assert_never(step)
-            except (ContextOverflowError, ContextBudgetError, StoreError) as error:
+            except (ContextOverflowError, ContextBudgetError, InvariantError, StoreError) as error:
                 advance = partial(steps.throw, error)
             else:
                 advance = partial(steps.send, answer)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]) -> Any:
-        """Run a tool and check its result, where a rule in force asks for it.
+        """Run a tool, unless mode, open question, permissions or consents forbid it now; check its result, where a rule in force asks for it.
 
         Raises:
             CheckFailedError: the result failed the check of a rule that stops the run.
         """
-        result = handler(request)
+        refused = self.turns.tool_refusal(request)
+        if refused is not None:
+            return refused
+        result = self.turns.standing.kept(request, handler(request))
         checks = self.turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result
@@ -357,8 +397,11 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]) -> Any:
         """Do as `wrap_tool_call` does; a check that may block runs in a thread."""
-        result = await handler(request)
         turns = self.turns
+        refused = await asyncio.to_thread(turns.tool_refusal, request) if turns.reads_block else turns.tool_refusal(request)
+        if refused is not None:
+            return refused
+        result = turns.standing.kept(request, await handler(request))
         checks = await asyncio.to_thread(turns.tool_checks, request) if turns.blocks else turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result

@@ -92,7 +92,9 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
             step = next(steps)
             while True:
                 if isinstance(step, Work):
-                    step = await _aanswered(steps, step)
+                    answer = await _outcome(step)
+                    # Not within a coroutine of its own: the end of the steps must not pass through one.
+                    step = steps.throw(answer) if isinstance(answer, StoreError) else steps.send(answer)
                 else:
                     step = steps.send(await self.turns.engine.arun(step.flow, summarizer=step.summarizer, person=step.person))
         except StopIteration as end:
@@ -110,6 +112,8 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
             system=self._system,
             tools=self._tools,
             model=self._model,
+            where=self.turns.where(config),
+            state=state,
         )
 
 
@@ -244,13 +248,12 @@ def _answered(steps: Generator[Drive | Work, Any, ContextHead | None], call: Cal
     return steps.send(answer)
 
 
-async def _aanswered(steps: Generator[Drive | Work, Any, ContextHead | None], work: Work) -> Drive | Work:
-    """Do the same, off the event loop where the store may block."""
+async def _outcome(work: Work) -> Any:
+    """Return the store's answer, or its error, asked off the event loop where the store may block."""
     try:
-        answer = await asyncio.to_thread(work.call) if work.blocks else work.call()
+        return await asyncio.to_thread(work.call) if work.blocks else work.call()
     except StoreError as error:
-        return steps.throw(error)
-    return steps.send(answer)
+        return error
 
 
 def _update(head: ContextHead | None) -> dict[str, Any]:

@@ -82,6 +82,15 @@ class OnRecord:
             return None
         return head
 
+    def checkpoints(self, place: ContextPlace) -> Generator[Work, Any, tuple[int | None, tuple[int, ...]]]:
+        """Return the consent entry the newest version was made under, and the marked versions."""
+        try:
+            found: tuple[int | None, tuple[int, ...]] = yield Work(lambda: self.versions.checkpoints(place), self._blocks)
+        except StoreError as error:
+            self._trouble("read", place, error)
+            return None, ()
+        return found
+
     def noted(self, place: ContextPlace, record: CompactionRecord, error: str | None = None) -> Generator[Work, Any, None]:
         """Put an attempt that made no version on record."""
         try:

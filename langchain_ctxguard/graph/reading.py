@@ -22,9 +22,11 @@ from langchain_ctxguard.core.units import PairScan
 from langchain_ctxguard.core.view import Found, situation_in_original
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead, HeadFault
+from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.engine import tools_cost
 from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.state import head_in
+from langchain_ctxguard.graph.whereabouts import NOWHERE, Whereabouts
 
 _THREADS = 256
 _HEADS = 256
@@ -59,6 +61,15 @@ class Call:
 
     todos: Steps | None = None
     """The todo list of the agent's state, where it keeps one."""
+
+    where: Whereabouts = NOWHERE
+    """Where the call belongs, and whose consents count in it."""
+
+    state: Any = None
+    """The graph's state, for the keys that are carried."""
+
+    standing: StandingState | None = None
+    """Where the thread stands; `None`: it could not be read."""
 
     lead_tokens: int = 0
     """Tokens of the pinned message that is sent in front of the view."""
@@ -154,7 +165,7 @@ class Reader:
         key = tuple(map(id, tools))
         known = self._names.get(key)
         if known is None:
-            known = (tuple(tools), frozenset(name for tool in tools if (name := _tool_name(tool))))
+            known = (tuple(tools), frozenset(name for tool in tools if (name := tool_name(tool))))
             self._names.put(key, known)
         return known[1]
 
@@ -355,7 +366,8 @@ class Reader:
         return known[1], known[2]
 
 
-def _tool_name(tool: Any) -> str | None:
+def tool_name(tool: Any) -> str | None:
+    """Return the name of a tool, whatever form it has."""
     if isinstance(tool, dict):
         function = tool.get("function")
         found = function.get("name") if isinstance(function, dict) else tool.get("name") or tool.get("type")

@@ -17,6 +17,7 @@ from typing import Any
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse, ToolCallRequest
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from langchain_ctxguard.backends.agent_store import AgentStore
@@ -35,20 +36,23 @@ from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.core.settle import as_constraint, inferred_in, settled
-from langchain_ctxguard.core.situation import FieldPlan
+from langchain_ctxguard.core.situation import Crossing, FieldPlan
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
 from langchain_ctxguard.domain.constraint import Constraint, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.context_version import ContextPlace
+from langchain_ctxguard.domain.copied import NO_COPY, Copied
 from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
+from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Outcome
 from langchain_ctxguard.engine import Engine, Person, consents_of, counter_of, extractor_of, store_of, summarizer_of
-from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError
+from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
+from langchain_ctxguard.graph.copies import Copies
 from langchain_ctxguard.graph.deferred import DeferredCheck
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.on_record import OnRecord, Work
@@ -57,15 +61,18 @@ from langchain_ctxguard.graph.person import Drafts, asked_in_graph
 from langchain_ctxguard.graph.pin_zone import PinZone
 from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
-from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages
+from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages, tool_name
 from langchain_ctxguard.graph.remembered import Memory
 from langchain_ctxguard.graph.rules import Rules, RulesInForce, settled_by_person
+from langchain_ctxguard.graph.standing import Standing
 from langchain_ctxguard.graph.state import CHANNEL
 from langchain_ctxguard.graph.thread import run_of, running_thread, thread_of
 from langchain_ctxguard.graph.verify import MAX_RETRIES, Failure, Verifier, asking_again, failures, final_answer, stopped, withheld
+from langchain_ctxguard.graph.whereabouts import NOWHERE, Whereabouts, whereabouts, whereabouts_in
 from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
+from langchain_ctxguard.records.standing import StandingLog
 from langchain_ctxguard.records.versions import VersionLog
 
 MIN_KEPT = 0.3
@@ -154,6 +161,7 @@ class Turns:
         registry: ConstraintReader | None = None,
         store: GuardStore | str | Any | None = None,
         consents: ConsentReading | GuardStore | str | None = None,
+        subject: str | None = None,
         extensions: Extensions | None = None,
         clock: Clock | None = None,
         agent: str | None = None,
@@ -180,15 +188,19 @@ class Turns:
         self.consents, self._close_consents = consents_of(consents, opened, clock)
         """What reads consents; `None`: there is no ledger, and nothing is granted."""
 
+        self._reads_block = (self.store is not None and self.store.is_durable) or consents is not None
+        self._subject = subject
+        self.standing = Standing(
+            _standing_log(self.store, clock),
+            consents=self.consents,
+            carry=given.consents.carry,
+            record=self._engine.record,
+        )
+        """Mode, open question, replaced arguments and permissions of each thread."""
+
+        self._copies = Copies(given.consents, self.consents, record=self._engine.record, checks=extensions.invariants)
         self._on_record = None if self.store is None else OnRecord(self.store, self._engine.record, kept=given.versions_kept, clock=clock)
-        if isinstance(registry, ConstraintRegistry):
-            self._registry = registry.reader()
-        elif registry is not None:
-            self._registry = registry
-        elif self.store is not None:
-            self._registry = ConstraintReader(self.store.log, tenant=self.store.tenant)
-        else:
-            self._registry = ConstraintReader(MemoryLog(clock=clock))
+        self._registry = _reader_of(registry, self.store, clock)
         self._rules = RulesInForce(
             own,
             self._registry,
@@ -256,7 +268,11 @@ class Turns:
         messages, raw = of_state(state)
         leading = SystemMessage(system) if isinstance(system, str) else system
         rules = self._rules_at((thread or running_thread(), ""), tools).pinned
-        call = Call(as_messages(messages), raw, system=leading, rules=rules)
+        where = whereabouts_in(None, self._subject)
+        where = where if thread is None else replace(where, thread=thread)
+        standing = self._standing_or_none(where)
+        call = Call(self._as_said(messages, standing), raw, system=leading, rules=rules, where=where, state=state, standing=standing)
+        call = next_of(self._renewed(call))
         return self._reader.situation(call).situation.view().all
 
     def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
@@ -351,6 +367,8 @@ class Turns:
         system: SystemMessage | None,
         tools: Sequence[Any],
         model: Any,
+        where: Whereabouts = NOWHERE,
+        state: Any = None,
     ) -> Generator[Drive | Work, Any, ContextHead | None]:
         """Yield the compaction a state is due, if any; return the head to store, `None` where it stays.
 
@@ -358,8 +376,11 @@ class Turns:
         """
         asked: Rules = yield from self._asked_rules(thread, tools)
         rules = asked.pinned
-        call = Call(as_messages(messages), raw_head, system=system, tools=tools, thread=thread, rules=rules)
+        standing = yield from self._stood(where, as_messages(messages))
+        said = self._as_said(messages, standing)
+        call = Call(said, raw_head, system=system, tools=tools, thread=thread, rules=rules, where=where, state=state, standing=standing)
         call, late = yield from self._ahead(call, model)
+        call = yield from self._renewed(call)
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
         attempt, reading = self._due(call, reading, model, run)
@@ -384,16 +405,22 @@ class Turns:
         tools = self._tools.arranged(request.tools or ())
         if tools is not request.tools and request.tools:
             request = request.override(tools=list(tools))
+        where = whereabouts(runtime, self._subject)
+        standing = yield from self._stood(where, as_messages(request.messages))
         call = Call(
-            as_messages(request.messages),
+            self._as_said(request.messages, standing),
             state.get(CHANNEL),
             system=self._hatches.system(self._pins.system(request.system_message)),
             tools=tools,
             thread=thread,
             rules=rules.pinned,
             todos=plan_of(state["todos"]) if isinstance(state.get("todos"), list) else None,
+            where=where,
+            state=state,
+            standing=standing,
         )
         call, late = yield from self._ahead(call, request.model)
+        call = yield from self._renewed(call)
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
         self._notice_compactor(state, call)
@@ -426,8 +453,11 @@ class Turns:
             sent = _led(sent, self._lead(state, call, sent.messages, request.model))
             response = yield from self._asked(sent, call, reading, head, None)
         response = yield from self._verified(sent, response, rules.pinned)
-        if head is None:
-            return response
+        yield from self._noted(where, response.result)
+        return response if head is None else self._with_head(response, head, state)
+
+    def _with_head(self, response: ModelResponse[Any], head: ContextHead, state: Any) -> ExtendedModelResponse:
+        """Return the response with the head to store, and the pins that were seen anew."""
         update = {CHANNEL: head.to_dict()}
         renewed = self._pins.renewed(state.get(PINS_CHANNEL))
         if renewed:
@@ -617,10 +647,10 @@ class Turns:
         pace = pace_of(settings, window).scaled(reading.own / max(reading.tokens, 1))
         return Attempt(call, why or "full", pace, limit=pace.window if is_known else None), reading
 
-    def _drive(self, attempt: Attempt, model: Any) -> Drive:
+    def _drive(self, attempt: Attempt, model: Any, crossing: Crossing) -> Drive:
         situation = self._reader.situation(attempt.call).situation
         waiting = self._memory.waiting(attempt.call, situation.head, attempt.why)
-        if waiting is not None:
+        if waiting is not None and _tells(waiting.head, crossing.copied):
             return Drive(_again(waiting), None, is_repeat=True)
         summarizer = self._summarizer or (summarizer_of(model) if model is not None else None)
         settings = self._settings
@@ -636,6 +666,7 @@ class Turns:
             fields=self._fields,
             clock=time.perf_counter,
             redact=self._redact,
+            crossing=crossing,
             todos=attempt.call.todos,
             tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,
             nonce=uuid.uuid4().hex,
@@ -672,11 +703,12 @@ class Turns:
 
     def _made(self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None) -> Generator[Drive | Work, Any, Made]:
         """Drive a compaction, put what it came to on record, and return the head to store and the view to send."""
-        call, drive = attempt.call, self._drive(attempt, model)
+        crossing = yield from self._crossing(attempt)
+        call, drive = attempt.call, self._drive(attempt, model, crossing)
         place, on_record = self._place_of(call), self._on_record
         try:
             result: Compacted = yield drive
-        except ContextBudgetError as error:
+        except (ContextBudgetError, InvariantError) as error:
             if on_record is not None and place is not None and isinstance(error.record, CompactionRecord):
                 yield from on_record.noted(place, error.record, type(error).__name__)
             raise
@@ -698,6 +730,80 @@ class Turns:
             # Somebody else had taken the number: what is sent says the one it has now.
             view = self._reader.situation(replace(call, raw_head=stored.to_dict())).situation.view()
         return Made(stored, view, result.record, is_new=True)
+
+    def _crossing(self, attempt: Attempt) -> Generator[Work, Any, Crossing]:
+        """Return what a compaction has to take across by copying, read from the stores just now."""
+        call = attempt.call
+        place = self._place_of(call)
+        seen_head, checkpoints = (None, ()) if self._on_record is None or place is None else (yield from self._on_record.checkpoints(place))
+        unread = None if call.standing is not None else "the standing state"
+        copied = NO_COPY
+        try:
+            copied = yield Work(lambda: self._copies.read(call.where, call.state, call.standing), self._reads_block)
+        except StoreError as error:
+            self._copies.unread(call.where, error)
+            unread = type(error).__name__
+        tools = {name: self.standing.effect(name, tool) for tool in call.tools if (name := tool_name(tool))}
+        return self._copies.crossing(copied, unread=unread, tools=tools, seen_head=seen_head, checkpoints=checkpoints)
+
+    def _stood(self, where: Whereabouts, messages: Sequence[BaseMessage]) -> Generator[Work, Any, StandingState | None]:
+        """Return where the thread stands, `None` where that cannot be read; close the open question where a person answered it."""
+        if where.thread is None:
+            return StandingState()
+        try:
+            state: StandingState = yield Work(lambda: self.standing.read(where, messages), self._reads_block)
+        except StoreError as error:
+            self._copies.unread(where, error)
+            return None
+        return state
+
+    def _standing_or_none(self, where: Whereabouts) -> StandingState | None:
+        """Return where a thread stands, for a look: nothing is judged."""
+        try:
+            return StandingState() if where.thread is None else self.standing.log.read(where.thread)
+        except StoreError as error:
+            self._copies.unread(where, error)
+            return None
+
+    def _as_said(self, messages: Sequence[Any], standing: StandingState | None) -> Sequence[BaseMessage]:
+        said = as_messages(messages)
+        return said if standing is None else self.standing.as_said(said, standing)
+
+    def _renewed(self, call: Call) -> Generator[Work, Any, Call]:
+        """Return the call with the record shown as it is now, where a version shows an older one."""
+        head = self._reader.head(call.raw_head)
+        if not isinstance(head, ContextHead) or not self._copies.may_differ(head, call.where, call.standing):
+            return call
+        try:
+            copied: Copied = yield Work(lambda: self._copies.read(call.where, call.state, call.standing), self._reads_block)
+        except StoreError as error:
+            self._copies.unread(call.where, error)
+            return call
+        raw = self._copies.renewed(head, call.raw_head, copied, call.where)
+        return call if raw is call.raw_head else replace(call, raw_head=raw)
+
+    def _noted(self, where: Whereabouts, said: Sequence[BaseMessage]) -> Generator[Work, Any, None]:
+        """Put on record what the model's answer does to the standing state."""
+        write = self.standing.answered_with(where, final_answer(said), said)
+        if write is None:
+            return
+        try:
+            yield Work(write, self._reads_block)
+        except StoreError as error:
+            self._copies.unread(where, error)
+
+    def tool_refusal(self, request: ToolCallRequest) -> ToolMessage | None:
+        """Return what the model sees of a tool call that mode, open question, permissions or consents forbid; `None` where nothing does."""
+        return self.standing.refusal(request, whereabouts(request.runtime, self._subject))
+
+    def where(self, config: RunnableConfig | None) -> Whereabouts:
+        """Return where a node of a plain graph belongs."""
+        return whereabouts_in(config, self._subject)
+
+    @property
+    def reads_block(self) -> bool:
+        """Say whether asking what is allowed may wait for a database."""
+        return self._reads_block
 
     def _found_late(self, call: Call, model: Any) -> ContextHead | None:
         """Return the head with what the deferred extractor found missing since, `None` where it found nothing; have a version verified once."""
@@ -860,6 +966,40 @@ def _again(result: Compacted) -> Generator[Effect, Answer, Compacted]:
     """Return a result made earlier in this process, whose model call failed before it could be committed: no second summary."""
     yield from ()
     return result
+
+
+def _reader_of(registry: ConstraintReader | None, store: AgentStore | None, clock: Clock | None) -> ConstraintReader:
+    """Return what reads the rules that can change: of a registry its reader, else that of the store, else one with nothing to read."""
+    if registry is not None:
+        return registry.reader() if isinstance(registry, ConstraintRegistry) else registry
+    return ConstraintReader(MemoryLog(clock=clock)) if store is None else ConstraintReader(store.log, tenant=store.tenant)
+
+
+def _standing_log(store: AgentStore | None, clock: Clock | None) -> StandingLog:
+    """Return where standing state rests: in the store, else in this process."""
+    return StandingLog(MemoryLog(clock=clock), clock=clock) if store is None else StandingLog(store.log, tenant=store.tenant, clock=clock)
+
+
+def _tells(head: ContextHead, copied: Copied) -> bool:
+    """Say whether a version made earlier shows the record as it is now."""
+    held = NO_COPY if head.body is None or head.body.copied is None else head.body.copied
+    return held.told == copied.told
+
+
+def next_of(steps: Generator[Work, Any, Call]) -> Call:
+    """Return what the steps come to, each done at once: for a caller that waits."""
+    try:
+        work = next(steps)
+        while True:
+            try:
+                answer = work.call()
+            except StoreError as error:
+                work = steps.throw(error)
+            else:
+                work = steps.send(answer)
+    except StopIteration as end:
+        call: Call = end.value
+        return call
 
 
 def _now() -> datetime:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from langchain_ctxguard.core.restore import fields_fingerprint, head_digest, renumbered
 from langchain_ctxguard.domain.anchor import Anchor
+from langchain_ctxguard.domain.citation import carried_ref
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.context_version import Attempt, ContextPlace, ContextVersion
 from langchain_ctxguard.domain.encoded import encode_json
@@ -150,16 +151,25 @@ class VersionLog:
             "outcome": record.outcome,
             "strategy": record.strategy,
             "lost": record.fields.lost,
+            "consent_head": None if record.copied is None else record.copied.consent_head,
+            "is_marked": record.copied is not None and record.copied.is_consent_change,
         }
         head = self._appended(place, after, about)
-        self.note(place, record.model_copy(update={"version": head.version}), version=head.version)
+        self.note(place, _numbered(record, head.version), version=head.version)
         self._thin(place, head.version)
         return head
+
+    def checkpoints(self, place: ContextPlace) -> tuple[int | None, tuple[int, ...]]:
+        """Return the consent entry the newest version was made under, and the numbers of the marked versions: those made at a change of consents."""
+        versions = self.all(place)
+        return (versions[-1].consent_head if versions else None), tuple(version.number for version in versions if version.is_marked)
 
     def note(self, place: ContextPlace, record: CompactionRecord, *, version: int | None = None, error: str | None = None) -> None:
         """Put an attempt on record."""
         attempt = Attempt(place=place, at=self._clock(), record=record, version=version, error=error)
-        self._log.append(self._stream(AUDIT, place), [encode_json(attempt.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1})])
+        data = encode_json(attempt.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1})
+        refs = [carried_ref(one.reference, place.thread) for one in record.consents] if version is not None else []
+        self._log.append(self._stream(AUDIT, place), [data], refs=refs)
 
     def restore(
         self, place: ContextPlace, to: int | Literal["stable"], *, current: ContextHead | None = None, reason: str = ""
@@ -199,6 +209,8 @@ class VersionLog:
             "strategy": target.strategy,
             "restores": target.number,
             "lost": target.lost,
+            # Consents do not travel back: what was on record before the rollback still is.
+            "consent_head": newest.consent_head,
         }
         at_least = max(newest.number, 0 if current is None else current.version) + 1
         restored = self._appended(place, renumbered(head, at_least), about)
@@ -274,6 +286,14 @@ class _Anchored(Protocol):
 
     def anchor(self) -> Anchor:
         """Return where every stream ends."""
+
+
+def _numbered(record: CompactionRecord, number: int) -> CompactionRecord:
+    """Return the record of a version under the number it has on record; a checkpoint is named by it."""
+    copied = record.copied
+    if copied is not None and copied.is_consent_change:
+        copied = copied.model_copy(update={"checkpoints": (*copied.checkpoints[:-1], number)})
+    return record.model_copy(update={"version": number, "copied": copied})
 
 
 def _decoded(entry: Entry) -> ContextVersion:
