@@ -30,6 +30,7 @@ from langchain_ctxguard.core.effects import (
     ReadBudgets,
     ReadCalls,
     ReadConsents,
+    ReadStanding,
     Reserve,
     ResolveCall,
     RunTool,
@@ -124,6 +125,7 @@ class Engine:
                         self.record(effect.fact)
                     case (
                         ReadConsents()
+                        | ReadStanding()
                         | ReadCalls()
                         | WriteCalls()
                         | ReadBudgets()
@@ -177,6 +179,7 @@ class Engine:
                         self.record(effect.fact)
                     case (
                         ReadConsents()
+                        | ReadStanding()
                         | ReadCalls()
                         | WriteCalls()
                         | ReadBudgets()

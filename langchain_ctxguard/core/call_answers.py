@@ -55,6 +55,9 @@ def read_answer(value: Any, question: Question, ledger: CallLedger, approver: Ap
         return "digest"
     if not echoed and [one.digest for one in open_questions(ledger, question.task)] != [question.digest]:
         return "ambiguous"
+    if len(raw) == 1 and echoed and raw[0].get("type") in {"approve", "reject"}:
+        # The digest stands for all of them together: one word on it is a word on each.
+        raw = raw * len(question.bindings)
     if len(raw) != len(question.bindings):
         return "count"
     given = [_given(part, question) for part in raw]

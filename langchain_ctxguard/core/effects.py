@@ -13,6 +13,7 @@ from langchain_ctxguard.domain.budget import Budgets, Charge
 from langchain_ctxguard.domain.consent import Consents
 from langchain_ctxguard.domain.control import FieldChange
 from langchain_ctxguard.domain.policy import ToolRequest, Verdict
+from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.domain.summary import StructuredSummary, SummaryDraft
 from langchain_ctxguard.domain.tool_call import CallEvent, CallLedger, CallRecord, Question
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
@@ -119,6 +120,13 @@ class ReadConsents:
 
     subject: str | None
     thread: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStanding:
+    """Read where a thread stands: mode, open question, permissions. Answered by a `StandingState`, or `None` where nobody keeps it."""
+
+    thread: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +296,7 @@ class PortFailed:
 
 ToolEffect = (
     ReadConsents
+    | ReadStanding
     | ReadCalls
     | WriteCalls
     | ReadBudgets
@@ -303,6 +312,7 @@ ToolEffect = (
 )
 ToolAnswer = (
     Consents
+    | StandingState
     | CallLedger
     | Overtaken
     | Budgets

@@ -247,6 +247,9 @@ class GuardConfig(Value):
     tools: ToolPolicy | None = None
     """Which tool calls are allowed. `None`: all of them, on record."""
 
+    audit: Literal["full", "digest"] = "full"
+    """What is kept of a tool call: arguments, reasons and results, apart from the record so that they can be erased; or their digests alone."""
+
     @field_validator("constraints", mode="before")
     @classmethod
     def _texts_are_constraints(cls, constraints: Any) -> Any:

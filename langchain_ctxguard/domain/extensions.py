@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.invariant import StructuredState
+from langchain_ctxguard.domain.policy import Policy
 
 Validator = Callable[[str], "bool | str"]
 """Judges a text: `True` if it passes, `False` or the reason if it does not."""
@@ -35,6 +36,9 @@ class Extensions:
 
     validators: Mapping[str, Validator] = field(default_factory=dict)
     """By the name that rules of kind `verifier` and `runtime` know them by. Called in a thread where the run is async."""
+
+    policies: Sequence[Policy] = ()
+    """Functions that decide about tool calls beside the policy of the config; the strictest verdict holds."""
 
     same_text: Callable[[str, str], bool] | None = None
     """Says whether two statements say the same: asked about stressed sentences and choices that the rules find different. It may be called often."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,10 +15,19 @@ from langgraph.runtime import get_runtime
 from langchain_ctxguard.domain.approval import Approver
 from langchain_ctxguard.graph.reading import as_messages
 from langchain_ctxguard.graph.subject import subject_in
-from langchain_ctxguard.graph.turns import of_state
 
-IN_SIGHT: ContextVar[Any] = ContextVar("ctxguard_state_in_sight", default=None)
-"""The state a node or middleware showed before it ran a tool."""
+_IN_SIGHT: ContextVar[Any] = ContextVar("ctxguard_state_in_sight", default=None)
+
+
+@contextmanager
+def in_sight(state: Any) -> Iterator[None]:
+    """Show a state to the guarded tools that run meanwhile: what their calls hold is looked for in it."""
+    token = _IN_SIGHT.set(state)
+    try:
+        yield
+    finally:
+        _IN_SIGHT.reset(token)
+
 
 UNNAMED = Approver(id="")
 """Whoever answered where the runtime context names nobody."""
@@ -38,15 +48,16 @@ class Site:
 
     @property
     def is_root(self) -> bool:
-        """Say whether the call is made in the thread's own graph, not in a sub-agent."""
-        return "|" not in self.namespace
+        """Say whether the call is made by the agent that talks to the person, not by one that a tool started."""
+        return not any(part.startswith("tools:") for part in self.namespace.split("|")[:-1])
 
     @property
     def messages(self) -> Sequence[BaseMessage] | None:
         """The messages in sight, `None` where there are none to be seen."""
         if self.state is None:
             return None
-        found = self.state if isinstance(self.state, list) else of_state(self.state)[0]
+        state = self.state
+        found = state if isinstance(state, list) else state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)
         return as_messages(found) if found else ()
 
     def seen_by(self, messages: Sequence[BaseMessage]) -> Site:
@@ -67,7 +78,7 @@ def site_now(subject: str | None, runtime: Any = None) -> Site:
     try:
         config: Mapping[str, Any] = get_config()
     except RuntimeError:
-        return Site(state=IN_SIGHT.get())
+        return Site(state=_IN_SIGHT.get())
     configurable = config.get("configurable") or {}
     about = _runtime()
     context = None if about is None else getattr(about, "context", None)
@@ -81,7 +92,7 @@ def site_now(subject: str | None, runtime: Any = None) -> Site:
         requester=None if subject is None else subject_in(subject, context, configurable),
         approver=approver_in(context),
         can_pause=info is not None,
-        state=IN_SIGHT.get() if state is None else state,
+        state=_IN_SIGHT.get() if state is None else state,
     )
 
 

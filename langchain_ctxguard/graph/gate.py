@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
@@ -11,13 +12,16 @@ from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as as_tool
 
 from langchain_ctxguard.backends.paths import LocalPaths
+from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.core.authorize import traits_of
 from langchain_ctxguard.core.budgets import usage_of
 from langchain_ctxguard.core.judge import PolicyJudge
 from langchain_ctxguard.core.origins import Origins
 from langchain_ctxguard.core.paths import PathFacts
-from langchain_ctxguard.core.tool_call import Call, Settled, tool_call_flow
+from langchain_ctxguard.core.tool_batch import tool_batch_flow
+from langchain_ctxguard.core.tool_call import Call, Judge, Settled, ToolFlow, tool_call_flow
 from langchain_ctxguard.domain.budget import Usage
+from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.policy import Policy, ToolRequest
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.version import ContextEvent
@@ -25,8 +29,14 @@ from langchain_ctxguard.engine import Engine
 from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.call_site import Site, site_now
 from langchain_ctxguard.graph.guarded_tool import gate_of, guarded
-from langchain_ctxguard.graph.tool_run import ToolRun
+from langchain_ctxguard.graph.tool_arguments import parsed_arguments
+from langchain_ctxguard.graph.tool_run import Asking, ToolRun
+from langchain_ctxguard.ports import Clock, ConsentReading
+from langchain_ctxguard.records.approvals import ApprovalLog
+from langchain_ctxguard.records.budgets import BudgetLog
+from langchain_ctxguard.records.call_records import AuditDetail, CallRecords
 from langchain_ctxguard.records.ledgers import CallLedgers
+from langchain_ctxguard.records.standing import StandingLog
 
 _THREADS = 256
 Period = Literal["thread", "run", "day"]
@@ -45,6 +55,7 @@ class ToolGate:
         subject: str | None = None,
         paths: PathFacts | None = None,
         prices: PriceTable | None = None,
+        facts: Callable[[Site], CallFacts] | None = None,
     ) -> None:
         """Bind the policy and the records."""
         self.policy = tuple(policy)
@@ -59,6 +70,7 @@ class ToolGate:
         self._origins: Bounded[Origins] = Bounded(_THREADS)
         self._roots: Bounded[Sequence[BaseMessage]] = Bounded(_THREADS)
         self._told: set[str] = set()
+        self._facts = facts or _nothing
 
     def tools(self, tools: Sequence[Any]) -> list[Any]:
         """Return the tools guarded; those the policy hides are left out, and those of the provider, which nothing here can guard, are reported."""
@@ -101,14 +113,54 @@ class ToolGate:
             detail = f"'{name}' runs at the model's provider: its calls are neither judged nor on record. Leave it out where they have to be."
             self.engine.record(ContextEvent(kind="unguarded_tool", detail=detail))
 
+    def report(self, detail: str) -> None:
+        """Tell the hooks of a tool that cannot be guarded."""
+        self.engine.record(ContextEvent(kind="unguarded_tool", detail=detail))
+
+    def ask_about(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]]) -> None:
+        """Ask a person, once, about all calls of a message that take it."""
+        found = self._batch(calls)
+        if found is not None:
+            flow, hands = found
+            self.engine.run(flow, name="tool_questions", ledgers=self.ledgers, hands=hands)
+
+    async def aask_about(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]]) -> None:
+        """Do as `ask_about` does, without blocking the event loop."""
+        found = self._batch(calls)
+        if found is not None:
+            flow, hands = found
+            await self.engine.arun(flow, name="tool_questions", ledgers=self.ledgers, hands=hands)
+
+    def _batch(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]]) -> tuple[ToolFlow[None], Asking] | None:
+        site = self.site(None)
+        if not site.can_pause or site.thread is None:
+            return None
+        batch: list[tuple[Call, Judge]] = []
+        for tool, call in calls:
+            # What cannot be read is denied, or answered with its fault, when it is run.
+            args = parsed_arguments(tool, call["args"])
+            if args is not None:
+                request = self.request(tool, args, call["id"], site)
+                batch.append((self.call(site, request), self.judge(request, site)))
+        if not batch:
+            return None
+        return tool_batch_flow(batch, clock=self.clock), Asking(self, site)
+
     def site(self, runtime: Any) -> Site:
         """Return where the running call is made, its run named after the request that started it."""
         site = site_now(self._subject, runtime)
         messages = site.messages
-        if site.thread is not None and site.is_root and messages:
+        if site.thread is not None and messages and self._is_root(site, messages):
             self._roots.put(site.thread, messages)
         root = self._roots.get(site.thread) if site.thread is not None else messages
         return site if not root else site.seen_by(root)
+
+    def _is_root(self, site: Site, messages: Sequence[BaseMessage]) -> bool:
+        """Say whether these are the messages of the thread itself. A graph may be called in many ways; a sub-agent begins with words of its own."""
+        known = self._roots.get(str(site.thread))
+        if not site.is_root:
+            return False
+        return known is None or "|" not in site.namespace or messages[0].id is None or any(message.id == messages[0].id for message in known)
 
     def request(self, tool: BaseTool, args: Mapping[str, Any], call_id: str | None, site: Site) -> ToolRequest:
         """Return the call as rules see it."""
@@ -139,12 +191,12 @@ class ToolGate:
 
     def settle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Judge a call, and run it where it is allowed."""
-        flow = tool_call_flow(self._call(site, request), self.judge(request, site), clock=self.clock)
+        flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
         return self.engine.run(flow, name="tool_call", ledgers=self.ledgers, hands=hands)
 
     async def asettle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Do as `settle` does, without blocking the event loop."""
-        flow = tool_call_flow(self._call(site, request), self.judge(request, site), clock=self.clock)
+        flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
         return await self.engine.arun(flow, name="tool_call", ledgers=self.ledgers, hands=hands)
 
     def judge(self, request: ToolRequest, site: Site) -> PolicyJudge:
@@ -152,10 +204,18 @@ class ToolGate:
         judge = PolicyJudge(self.policy, paths=self._paths)
         if not judge.needs(request, self.clock()).origins:
             return judge
-        return PolicyJudge(self.policy, paths=self._paths, origins=self._said(site))
+        return PolicyJudge(self.policy, paths=self._paths, origins=self._said(site), fields=self._facts(site).fields)
 
-    def _call(self, site: Site, request: ToolRequest) -> Call:
-        return Call(request, may_ask=site.can_pause and site.thread is not None, is_answering=site.approver is not None)
+    def call(self, site: Site, request: ToolRequest) -> Call:
+        """Return a call with what is known of its place."""
+        known = self._facts(site)
+        return Call(
+            request,
+            may_ask=site.can_pause and site.thread is not None,
+            is_answering=site.approver is not None,
+            constraints=known.constraints,
+            context_version=known.version,
+        )
 
     def _seen(self, site: Site) -> Sequence[BaseMessage] | None:
         root = self._roots.get(site.thread) if site.thread is not None else None
@@ -163,16 +223,13 @@ class ToolGate:
 
     def _said(self, site: Site) -> tuple[Origins, ...]:
         """Return who said what: in the root thread, and in the sub-agent that calls."""
-        found = []
-        root = self._seen(site)
-        if root is not None:
-            found.append(self._followed((site.thread, ""), root, is_root=site.is_root or site.thread in self._threads_seen()))
-        if not site.is_root and site.messages:
-            found.append(self._followed((site.thread, site.namespace), site.messages, is_root=False))
+        root = self._roots.get(site.thread) if site.thread is not None else None
+        own = site.messages
+        found = [] if root is None else [self._followed((site.thread, ""), root, is_root=True)]
+        if own and own is not root:
+            # What a sub-agent is told as its task was written by the agent that called it, not by a person.
+            found.append(self._followed((site.thread, site.namespace), own, is_root=site.thread is None and site.is_root))
         return tuple(found)
-
-    def _threads_seen(self) -> Any:
-        return _Known(self._roots)
 
     def _followed(self, key: tuple[str | None, str], messages: Sequence[BaseMessage], *, is_root: bool) -> Origins:
         origins = self._origins.get(key) if key[0] is not None else None
@@ -180,14 +237,6 @@ class ToolGate:
             origins = Origins(is_registry=lambda tool: traits_of(tool, self.policy).is_registry)
             self._origins.put(key, origins)
         return origins.follow(messages, is_root=is_root)
-
-
-class _Known:
-    def __init__(self, roots: Bounded[Sequence[BaseMessage]]) -> None:
-        self._roots = roots
-
-    def __contains__(self, thread: object) -> bool:
-        return self._roots.get(thread) is not None
 
 
 def _since_request(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
@@ -200,4 +249,50 @@ def _is_mcp(tool: BaseTool) -> bool:
     return isinstance(tool.args_schema, dict) and tool.response_format == "content_and_artifact"
 
 
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """What a guard knows of the place of a call."""
 
+    constraints: tuple[str, ...] = ()
+    """`id@version` of the rules in force."""
+
+    version: int | None = None
+    """Of the context."""
+
+    fields: tuple[ControlField, ...] = ()
+    """The field ledger, where it is on record."""
+
+
+def _nothing(_: Site) -> CallFacts:
+    return CallFacts()
+
+
+def gate_for(
+    policy: Sequence[Policy],
+    *,
+    store: GuardStore | None,
+    consents: ConsentReading | None = None,
+    standing: StandingLog | None = None,
+    subject: str | None = None,
+    clock: Clock | None = None,
+    audit: AuditDetail = "full",
+    engine: Engine,
+    prices: PriceTable | None = None,
+    facts: Callable[[Site], CallFacts] = _nothing,
+) -> ToolGate:
+    """Return the gate of a policy over a store; without a store, over one in memory."""
+    kept = store if store is not None else GuardStore.open("memory://", clock=clock)
+    moment = clock or _now
+    ledgers = CallLedgers(
+        approvals=ApprovalLog(kept),
+        budgets=BudgetLog(kept, clock=moment),
+        records=CallRecords(kept, detail=audit),
+        consents=consents,
+        standing=standing or StandingLog(kept.log, tenant=kept.tenant, clock=clock),
+        blocks=kept.is_durable or consents is not None,
+    )
+    return ToolGate(policy, engine=engine, ledgers=ledgers, clock=moment, subject=subject, prices=prices, facts=facts)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

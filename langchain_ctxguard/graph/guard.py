@@ -28,6 +28,8 @@ from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.standing import Mode
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
+from langchain_ctxguard.graph.call_site import in_sight
+from langchain_ctxguard.graph.gate import ToolGate
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.history import History
 from langchain_ctxguard.graph.nodes import PreModelHook
@@ -187,6 +189,24 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         """
         return synthetic(text)
 
+    @property
+    def gate(self) -> ToolGate:
+        """What judges tool calls: the policy of the config and of the extensions, over this guard's store."""
+        return self.turns.gate
+
+    def tools(self, tools: Sequence[Any]) -> list[Any]:
+        """Return the tools guarded by this guard's policy: they judge the arguments that run, wherever they are called from, sub-agents included.
+
+            agent = create_agent(model, guard.tools(tools), middleware=[guard], checkpointer=saver)
+
+        Args:
+            tools: Tools, functions that become tools, and tools of the provider, which nothing here can guard: they are handed on and reported.
+
+        Raises:
+            ConfigurationError: a tool that cannot be guarded.
+        """
+        return self.gate.tools(tools)
+
     def history(self, config: RunnableConfig | None, graph: Any = None) -> History:
         """Return the versions of a thread's context: to list them, to compare two, to go back to one.
 
@@ -207,11 +227,11 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         Raises:
             ConfigurationError: the guard has no store.
         """
-        versions = self.turns.versions
+        versions, calls = self.turns.versions, self.gate.ledgers.records.purge_thread(thread)
         if versions is None:
             msg = "This guard keeps nothing that could be erased: it was made without a store."
             raise ConfigurationError(msg)
-        return versions.purge_thread(thread)
+        return versions.purge_thread(thread) + calls
 
     def close(self) -> None:
         """Close the store, if this guard opened it."""
@@ -389,7 +409,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         refused = self.turns.tool_refusal(request)
         if refused is not None:
             return refused
-        result = self.turns.standing.kept(request, handler(request))
+        with in_sight(request.state):
+            result = self.turns.standing.kept(request, handler(request))
         checks = self.turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result
@@ -401,7 +422,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         refused = await asyncio.to_thread(turns.tool_refusal, request) if turns.reads_block else turns.tool_refusal(request)
         if refused is not None:
             return refused
-        result = turns.standing.kept(request, await handler(request))
+        with in_sight(request.state):
+            result = turns.standing.kept(request, await handler(request))
         checks = await asyncio.to_thread(turns.tool_checks, request) if turns.blocks else turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result

@@ -15,6 +15,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolRuntime
 from langgraph.types import Command
 
+from langchain_ctxguard.core.call_texts import cannot_tell_text
 from langchain_ctxguard.core.effects import AskAboutCalls, AskedBefore, NobodyThere, PersonsAnswer, Ran, ResolveCall, RunTool
 from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.core.tool_call import Settled
@@ -65,6 +66,42 @@ FRAME: ContextVar[Frame | None] = ContextVar("ctxguard_tool_frame", default=None
 
 
 @dataclass(slots=True)
+class Asking:
+    """Asks about calls before any of them runs; it runs none."""
+
+    gate: Gatekeeper
+    site: Site
+
+    def ask(self, effect: AskAboutCalls) -> PersonsAnswer | NobodyThere:
+        """Put a question to a person."""
+        return ask_in_graph(effect, self.site)
+
+    def asked_before(self, effect: AskedBefore) -> None:
+        """Let an answer pass by that is on record already."""
+        let_pass(effect, self.site)
+
+    def resolve(self, effect: ResolveCall) -> ToolRequest | None:
+        """Return the call a person made of another, `None` where it cannot run here."""
+        target = self.gate.tool_named(effect.tool)
+        args = None if target is None else parsed_arguments(target, effect.args)
+        if target is None or args is None:
+            return None
+        return self.gate.request(target, args, effect.like.call_id, self.site).model_copy(update={"requester": effect.like.requester})
+
+    def usage(self, periods: tuple[str, ...]) -> dict[Period, Usage]:
+        """Return what the models have used."""
+        return self.gate.usage(self.site, periods)
+
+    def run(self, effect: RunTool) -> Ran:
+        """Run nothing."""
+        raise NotImplementedError(effect.request.tool)
+
+    async def arun(self, effect: RunTool) -> Ran:
+        """Run nothing."""
+        raise NotImplementedError(effect.request.tool)
+
+
+@dataclass(slots=True)
 class ToolRun:
     """One attempt to run a tool with the arguments it would really get."""
 
@@ -73,10 +110,14 @@ class ToolRun:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     frame: Frame
-    judged: dict[str, Any]
     injected: dict[str, Any]
+    names: Mapping[str, Any]
     inner: Callable[..., Any] | None = None
     site: Site = field(default_factory=Site)
+    judged: dict[str, Any] | None = None
+    """The arguments the tool would run with, as data."""
+
+    came_to: Ran | None = None
 
     @classmethod
     def of(cls, tool: BaseTool, gate: Gatekeeper, names: Mapping[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> ToolRun:  # noqa: PLR0917 - a call and whose it is
@@ -88,17 +129,22 @@ class ToolRun:
         runtime = frame.runtime or next((value for value in injected.values() if isinstance(value, ToolRuntime)), None)
         if runtime is not frame.runtime:
             frame.runtime = runtime
-        return cls(tool, gate, args, kwargs, frame, judged_arguments(tool, names, args, kwargs), injected)
+        return cls(tool, gate, args, kwargs, frame, injected, names)
 
     @property
     def is_inside(self) -> bool:
         """Say whether these very arguments were let pass by the guard a moment ago: a tool without an async form is run by its sync one."""
-        return self.frame.running is not None and self.frame.running == self.judged
+        return self.frame.running is not None and self.frame.running == judged_arguments(self.tool, self.names, self.args, self.kwargs)
 
     def settled(self, inner: Callable[..., Any]) -> Any:
         """Judge the call, run it where it is allowed, and return what its caller gets."""
         self.inner = inner
-        settled = self.gate.settle(self._request(), self.site, self)
+        try:
+            settled = self.gate.settle(self._request(), self.site, self)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever fails in the guard: nothing runs unjudged, and no word of it reaches the model
+            settled = self._failed(error)
         if settled.kind != "edited":
             return self._delivered(settled)
         target, given = self._edited(settled)
@@ -107,15 +153,27 @@ class ToolRun:
     async def asettled(self, inner: Callable[..., Any]) -> Any:
         """Do as `settled` does, without blocking the event loop."""
         self.inner = inner
-        settled = await self.gate.asettle(self._request(), self.site, self)
+        try:
+            settled = await self.gate.asettle(self._request(), self.site, self)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            settled = self._failed(error)
         if settled.kind != "edited":
             return self._delivered(settled)
         target, given = self._edited(settled)
         return self._told_of_edit(settled, await target.arun(given, tool_call_id=self.frame.call_id, config=self.frame.config))
 
     def _request(self) -> ToolRequest:
+        self.judged = judged_arguments(self.tool, self.names, self.args, self.kwargs)
         self.site = self.gate.site(self.frame.runtime)
         return self.gate.request(self.tool, self.judged, self.frame.call_id, self.site)
+
+    def _failed(self, error: Exception) -> Settled:
+        """Return what a call comes to when the guard fails: what the tool came to if it ran, a denial if it did not."""
+        if self.came_to is not None:
+            return Settled("ran", ran=self.came_to)
+        return Settled("denied", cannot_tell_text(self.tool.name, type(error).__name__))
 
     def ask(self, effect: AskAboutCalls) -> PersonsAnswer | NobodyThere:
         """Put a question to a person."""
@@ -146,12 +204,13 @@ class ToolRun:
         token = FRAME.set(self.frame)
         self.frame.running = self.judged
         try:
-            return self._ran(inner(self.tool, *self.args, **self.kwargs), started)
+            self.came_to = self._ran(inner(self.tool, *self.args, **self.kwargs), started)
         except BaseException as error:  # noqa: BLE001 - raised again once it is on record
-            return _failed(error, started)
+            self.came_to = _raised(error, started)
         finally:
             self.frame.running = None
             FRAME.reset(token)
+        return self.came_to
 
     async def arun(self, effect: RunTool) -> Ran:  # noqa: ARG002 - as above
         """Run the tool without blocking the event loop."""
@@ -160,12 +219,13 @@ class ToolRun:
         token = FRAME.set(self.frame)
         self.frame.running = self.judged
         try:
-            return self._ran(await inner(self.tool, *self.args, **self.kwargs), started)
+            self.came_to = self._ran(await inner(self.tool, *self.args, **self.kwargs), started)
         except BaseException as error:  # noqa: BLE001 - raised again once it is on record
-            return _failed(error, started)
+            self.came_to = _raised(error, started)
         finally:
             self.frame.running = None
             FRAME.reset(token)
+        return self.came_to
 
     def _ran(self, value: Any, started: float) -> Ran:
         content = value[0] if self.tool.response_format == "content_and_artifact" and isinstance(value, tuple) and value else value
@@ -232,7 +292,7 @@ def _to_fill(tool: BaseTool) -> list[str]:
     return [name for name in injected_names(tool) if name not in {"run_manager", "config", "callbacks"}]
 
 
-def _failed(error: BaseException, started: float) -> Ran:
+def _raised(error: BaseException, started: float) -> Ran:
     seconds = time.perf_counter() - started
     if isinstance(error, GraphBubbleUp):
         # The tool waits for something itself; its node begins anew when that is there.

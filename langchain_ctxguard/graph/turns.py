@@ -25,15 +25,18 @@ from langchain_ctxguard.backends.checks import PreparedCheck
 from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.compact import config_of, rules_of
+from langchain_ctxguard.core.authorize import traits_of
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
 from langchain_ctxguard.core.compile import Compiled
 from langchain_ctxguard.core.crossing import with_found_late
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.identity import find_cut
 from langchain_ctxguard.core.items import plan_of
+from langchain_ctxguard.core.judge import enforced_by
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
+from langchain_ctxguard.core.restore import head_digest
 from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.core.settle import as_constraint, inferred_in, settled
 from langchain_ctxguard.core.situation import Crossing, FieldPlan
@@ -46,14 +49,17 @@ from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
+from langchain_ctxguard.domain.policy import Policy, ToolPolicy
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Outcome
 from langchain_ctxguard.engine import Engine, Person, consents_of, counter_of, extractor_of, store_of, summarizer_of
 from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
+from langchain_ctxguard.graph.call_site import Site
 from langchain_ctxguard.graph.copies import Copies
 from langchain_ctxguard.graph.deferred import DeferredCheck
+from langchain_ctxguard.graph.gate import CallFacts, gate_for
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.on_record import OnRecord, Work
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
@@ -188,6 +194,7 @@ class Turns:
         self.consents, self._close_consents = consents_of(consents, opened, clock)
         """What reads consents; `None`: there is no ledger, and nothing is granted."""
 
+        policies: tuple[Policy, ...] = (given.tools or ToolPolicy(), *extensions.policies)
         self._reads_block = (self.store is not None and self.store.is_durable) or consents is not None
         self._subject = subject
         self.standing = Standing(
@@ -195,9 +202,25 @@ class Turns:
             consents=self.consents,
             carry=given.consents.carry,
             record=self._engine.record,
+            effects=lambda tool: traits_of(tool, policies).effect,
         )
         """Mode, open question, replaced arguments and permissions of each thread."""
 
+        self.gate = gate_for(
+            policies,
+            store=opened,
+            consents=self.consents,
+            standing=self.standing.log,
+            subject=subject,
+            clock=clock,
+            audit=given.audit,
+            engine=self._engine,
+            prices=prices,
+            facts=self._call_facts,
+        )
+        """What judges tool calls."""
+
+        kept_by = enforced_by(policies)
         self._copies = Copies(given.consents, self.consents, record=self._engine.record, checks=extensions.invariants)
         self._on_record = None if self.store is None else OnRecord(self.store, self._engine.record, kept=given.versions_kept, clock=clock)
         self._registry = _reader_of(registry, self.store, clock)
@@ -207,6 +230,8 @@ class Turns:
             clock=moment,
             refresh=given.refresh,
             validators=extensions.validators,
+            enforced_by=kept_by.enforced,
+            asked_by=kept_by.asked,
         )
         self._fields = FieldPlan.of(given, same_text=extensions.same_text) if given.control_fields.watch else None
         self._drafts = Drafts()
@@ -799,6 +824,23 @@ class Turns:
     def where(self, config: RunnableConfig | None) -> Whereabouts:
         """Return where a node of a plain graph belongs."""
         return whereabouts_in(config, self._subject)
+
+    def _call_facts(self, site: Site) -> CallFacts:
+        """Return what a tool call's record says of its place: rules and context version; and the field ledger, where the log vouches for it."""
+        rules = tuple(rule.reference for rule in self._rules_at((site.thread, ""), ()).pinned)
+        if site.state is None or isinstance(site.state, list):
+            return CallFacts(rules)
+        head = self._reader.head(of_state(site.state)[1])
+        if not isinstance(head, ContextHead) or head.body is None:
+            return CallFacts(rules)
+        return CallFacts(rules, head.version, head.body.evidence.fields if self._is_on_record(site, head) else ())
+
+    def _is_on_record(self, site: Site, head: ContextHead) -> bool:
+        """Say whether a version on record is this head's: anybody who may write the state can forge one that is not."""
+        if self.versions is None or site.thread is None:
+            return False
+        newest = self.versions.newest(ContextPlace(thread=site.thread, namespace=site.namespace.rpartition("|")[0]))
+        return newest is not None and newest.number == head.version and newest.head_digest == head_digest(head)
 
     @property
     def reads_block(self) -> bool:

@@ -15,6 +15,7 @@ from langchain_ctxguard.core.effects import (
     ReadBudgets,
     ReadCalls,
     ReadConsents,
+    ReadStanding,
     Reserve,
     Reserved,
     SettleBudgets,
@@ -27,8 +28,9 @@ from langchain_ctxguard.ports import ConsentReading
 from langchain_ctxguard.records.approvals import ApprovalLog
 from langchain_ctxguard.records.budgets import BudgetLog
 from langchain_ctxguard.records.call_records import CallRecords
+from langchain_ctxguard.records.standing import StandingLog
 
-LedgerEffect = ReadConsents | ReadCalls | WriteCalls | ReadBudgets | Reserve | SettleBudgets | PutContent | GetContent | NoteCall
+LedgerEffect = ReadConsents | ReadStanding | ReadCalls | WriteCalls | ReadBudgets | Reserve | SettleBudgets | PutContent | GetContent | NoteCall
 
 Period = Literal["thread", "run", "day"]
 CountUsage = Callable[[tuple[str, ...]], dict[Period, Usage]]
@@ -43,6 +45,7 @@ class CallLedgers:
     budgets: BudgetLog
     records: CallRecords
     consents: ConsentReading | None = None
+    standing: StandingLog | None = None
     blocks: bool = False
     """Whether asking them may wait for a database."""
 
@@ -55,6 +58,8 @@ class CallLedgers:
         match effect:
             case ReadConsents():
                 return None if self.consents is None or effect.subject is None else self.consents.read(effect.subject, thread=effect.thread)
+            case ReadStanding():
+                return None if self.standing is None else self.standing.read(effect.thread)
             case ReadCalls():
                 return self.approvals.read(effect.thread)
             case WriteCalls():
