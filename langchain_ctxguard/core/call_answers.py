@@ -35,7 +35,9 @@ class Given:
     args: Mapping[str, Any] | None = None
 
 
-def read_answer(value: Any, question: Question, ledger: CallLedger, approver: Approver, *, is_new: bool) -> tuple[Given, ...] | Fault:
+def read_answer(
+    value: Any, question: Question, ledger: CallLedger, approver: Approver, *, is_new: bool, is_alone: bool = True
+) -> tuple[Given, ...] | Fault:
     """Return the decisions of an answer, one for each call asked about, or why it does not count.
 
     Args:
@@ -44,6 +46,7 @@ def read_answer(value: Any, question: Question, ledger: CallLedger, approver: Ap
         ledger: What is on record of the thread.
         approver: Who answers, as the runtime says.
         is_new: Whether the question went on record only now: then the answer cannot be to it.
+        is_alone: Whether no other call asks in the same task.
     """
     if is_new:
         return "premature"
@@ -53,7 +56,7 @@ def read_answer(value: Any, question: Question, ledger: CallLedger, approver: Ap
     echoed = {digest for digest in (_text(part, "digest") for part in (value, *raw)) if digest is not None}
     if echoed - {question.digest}:
         return "digest"
-    if not echoed and [one.digest for one in open_questions(ledger, question.task)] != [question.digest]:
+    if not echoed and (not is_alone or [one.digest for one in open_questions(ledger, question.task)] != [question.digest]):
         return "ambiguous"
     if len(raw) == 1 and echoed and raw[0].get("type") in {"approve", "reject"}:
         # The digest stands for all of them together: one word on it is a word on each.
@@ -64,7 +67,9 @@ def read_answer(value: Any, question: Question, ledger: CallLedger, approver: Ap
     if any(one is None for one in given):
         return "malformed"
     decisions = cast("list[Given]", given)
-    if any(one.choice != "reject" and not may_answer(approver, needs, question.requester) for one, needs in zip(decisions, question.needs, strict=True)):
+    if any(
+        one.choice != "reject" and not may_answer(approver, needs, question.requester) for one, needs in zip(decisions, question.needs, strict=True)
+    ):
         return "approver"
     return tuple(decisions)
 

@@ -82,9 +82,7 @@ def answered_questions(ledger: CallLedger, binding: Binding) -> tuple[QuestionSt
     """Return what was asked and answered about one call, newest first."""
     digest = binding.digest
     found = [
-        state
-        for state in ledger.questions.values()
-        if state.answer is not None and any(bound.digest == digest for bound in state.question.bindings)
+        state for state in ledger.questions.values() if state.answer is not None and any(bound.digest == digest for bound in state.question.bindings)
     ]
     return tuple(sorted(found, key=lambda state: -state.seq))
 

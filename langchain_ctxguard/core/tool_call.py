@@ -111,6 +111,9 @@ class Call:
     is_answering: bool = False
     """Whether the runtime names an approver: then the requester is who asked, not who runs the graph now."""
 
+    shares_task: bool = False
+    """Whether other calls ask in the same task: then an answer must name its question."""
+
     constraints: tuple[str, ...] = ()
     context_version: int | None = None
 
@@ -389,9 +392,7 @@ def _asked(case: Case, verdict: Verdict, unknown: EffectState | None) -> ToolFlo
     return None
 
 
-def put_question(
-    case: Case, question: Question, shown: tuple[Shown, ...]
-) -> ToolFlow[tuple[Answered, tuple[Given, ...]] | NobodyThere | None]:
+def put_question(case: Case, question: Question, shown: tuple[Shown, ...]) -> ToolFlow[tuple[Answered, tuple[Given, ...]] | NobodyThere | None]:
     """Ask until an answer counts. Return it for the record; `None` where the record moved on and the calls are judged anew."""
     ledger = case.ledger
     assert ledger is not None  # noqa: S101 - read before
@@ -407,7 +408,7 @@ def put_question(
         if not isinstance(came, PersonsAnswer):
             return NobodyThere()
         case.ledger = yield from ledger_of(str(case.request.thread))
-        read = read_answer(came.value, question, case.ledger, came.approver, is_new=is_new)
+        read = read_answer(came.value, question, case.ledger, came.approver, is_new=is_new, is_alone=question.is_batch or not case.call.shares_task)
         if not isinstance(read, str):
             answered = yield from _answer(case, question, shown, read, came.approver)
             if answered is not None:
@@ -421,9 +422,7 @@ def put_question(
     return None
 
 
-def _answer(
-    case: Case, question: Question, shown: tuple[Shown, ...], given: tuple[Given, ...], approver: Approver
-) -> ToolFlow[Answered | None]:
+def _answer(case: Case, question: Question, shown: tuple[Shown, ...], given: tuple[Given, ...], approver: Approver) -> ToolFlow[Answered | None]:
     """Return an answer for the record, with what the person wrote kept apart; `None` where an edited call cannot run here."""
     edited: list[Binding | None] = []
     contents: list[str | None] = []
@@ -578,4 +577,3 @@ def _record(case: Case, step: str, *, verdict: Verdict | None = None, request: T
             **own,
         }
     )
-

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
@@ -43,6 +43,9 @@ class Site:
     requester: str | None = None
     approver: Approver | None = None
     can_pause: bool = False
+    is_pushed: bool = False
+    """Whether the call has a task of its own, as agents give each; the calls of a plain node share theirs."""
+
     state: Any = None
     """The state the call's node sees; `None` where nobody shows one."""
 
@@ -59,6 +62,14 @@ class Site:
         state = self.state
         found = state if isinstance(state, list) else state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)
         return as_messages(found) if found else ()
+
+    @property
+    def shares_task(self) -> bool:
+        """Say whether other calls of the same message run in the same task, as far as the message is in sight."""
+        if self.is_pushed:
+            return False
+        newest = next((message for message in reversed(self.messages or ()) if isinstance(message, AIMessage)), None)
+        return newest is not None and len(newest.tool_calls) > 1
 
     def seen_by(self, messages: Sequence[BaseMessage]) -> Site:
         """Return the site with the run named after the request that started it, where the runtime names none."""
@@ -92,6 +103,7 @@ def site_now(subject: str | None, runtime: Any = None) -> Site:
         requester=None if subject is None else subject_in(subject, context, configurable),
         approver=approver_in(context),
         can_pause=info is not None,
+        is_pushed=_path(config)[:1] == ("__pregel_push",),
         state=_IN_SIGHT.get() if state is None else state,
     )
 
@@ -105,6 +117,11 @@ def approver_in(context: Any) -> Approver | None:
     if not isinstance(found["id"], str) or not found["id"]:
         return None
     return Approver.model_validate({key: value if isinstance(value, str) else None for key, value in found.items()})
+
+
+def _path(config: Mapping[str, Any]) -> tuple[Any, ...]:
+    found = (config.get("metadata") or {}).get("langgraph_path")
+    return tuple(found) if isinstance(found, (list, tuple)) else ()
 
 
 def _runtime() -> Any:

@@ -213,6 +213,7 @@ class ToolGate:
             request,
             may_ask=site.can_pause and site.thread is not None,
             is_answering=site.approver is not None,
+            shares_task=site.shares_task,
             constraints=known.constraints,
             context_version=known.version,
         )
@@ -247,6 +248,26 @@ def _since_request(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
 def _is_mcp(tool: BaseTool) -> bool:
     """Say whether a tool has the form the adapters of MCP servers give theirs: a JSON schema, content and artifact, run only asynchronously."""
     return isinstance(tool.args_schema, dict) and tool.response_format == "content_and_artifact"
+
+
+class Wrapping(list[Any]):
+    """`guard.tools`: called with tools, it returns them guarded. LangChain reads the tools a middleware brings under the same name: here there are none."""
+
+    def __init__(self, gate: ToolGate) -> None:
+        """Guard by `gate`."""
+        super().__init__()
+        self._gate = gate
+
+    def __call__(self, tools: Sequence[Any]) -> list[Any]:
+        """Return the tools guarded: they judge the arguments that run, wherever they are called from, sub-agents included.
+
+        Args:
+            tools: Tools, functions that become tools, and tools of the provider, which nothing here can guard: they are handed on and reported.
+
+        Raises:
+            ConfigurationError: a tool that cannot be guarded.
+        """
+        return self._gate.tools(tools)
 
 
 @dataclass(frozen=True, slots=True)

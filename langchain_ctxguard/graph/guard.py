@@ -29,7 +29,7 @@ from langchain_ctxguard.domain.standing import Mode
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
 from langchain_ctxguard.graph.call_site import in_sight
-from langchain_ctxguard.graph.gate import ToolGate
+from langchain_ctxguard.graph.gate import ToolGate, Wrapping
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.history import History
 from langchain_ctxguard.graph.nodes import PreModelHook
@@ -130,6 +130,12 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         )
         """Does the work; nodes of plain graphs share it."""
 
+        self.tools = Wrapping(self.turns.gate)
+        """`guard.tools(tools)` returns tools that judge each of their calls by this guard's policy.
+
+            agent = create_agent(model, guard.tools(tools), middleware=[guard], checkpointer=saver)
+        """
+
         self._name = type(self).__name__
 
     @property
@@ -193,19 +199,6 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
     def gate(self) -> ToolGate:
         """What judges tool calls: the policy of the config and of the extensions, over this guard's store."""
         return self.turns.gate
-
-    def tools(self, tools: Sequence[Any]) -> list[Any]:
-        """Return the tools guarded by this guard's policy: they judge the arguments that run, wherever they are called from, sub-agents included.
-
-            agent = create_agent(model, guard.tools(tools), middleware=[guard], checkpointer=saver)
-
-        Args:
-            tools: Tools, functions that become tools, and tools of the provider, which nothing here can guard: they are handed on and reported.
-
-        Raises:
-            ConfigurationError: a tool that cannot be guarded.
-        """
-        return self.gate.tools(tools)
 
     def history(self, config: RunnableConfig | None, graph: Any = None) -> History:
         """Return the versions of a thread's context: to list them, to compare two, to go back to one.

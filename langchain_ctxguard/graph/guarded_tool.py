@@ -118,7 +118,9 @@ def _framed(tool: BaseTool, tool_input: Any, kwargs: dict[str, Any]) -> Iterator
     if isinstance(tool_input, dict) and RUNTIME in tool_input:
         runtime = tool_input[RUNTIME]
         tool_input = {name: value for name, value in tool_input.items() if name != RUNTIME}
-    frame = Frame(tool, call_id=kwargs.get("tool_call_id"), config=kwargs.get("config"), runtime=runtime if isinstance(runtime, ToolRuntime) else None)
+    frame = Frame(
+        tool, call_id=kwargs.get("tool_call_id"), config=kwargs.get("config"), runtime=runtime if isinstance(runtime, ToolRuntime) else None
+    )
     token = FRAME.set(frame)
     try:
         yield tool_input

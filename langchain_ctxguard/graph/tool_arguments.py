@@ -84,7 +84,9 @@ def _annotations(tool: BaseTool) -> dict[str, Any]:
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
     # What LangChain passes beside the arguments goes by the signature of these, whatever the function takes.
     for one in (type(tool)._run, type(tool)._arun):  # noqa: SLF001 - what a tool class is made of
-        found |= _hints(one) if function is None else {name: hint for name, hint in _hints(one).items() if hint is RunnableConfig or _is_manager(hint)}
+        found |= (
+            _hints(one) if function is None else {name: hint for name, hint in _hints(one).items() if hint is RunnableConfig or _is_manager(hint)}
+        )
     if function is not None:
         found |= _hints(function)
     schema = tool.args_schema

@@ -251,9 +251,7 @@ class ToolRun:
     def _message(self, settled: Settled, status: Literal["success", "error"]) -> Any:
         verdict = settled.verdict
         about = {"kind": settled.kind, "rules": list(verdict.rules) if verdict is not None else []}
-        message = ToolMessage(
-            settled.text, tool_call_id=self.frame.call_id or "", name=self.tool.name, status=status, artifact={"ctxguard": about}
-        )
+        message = ToolMessage(settled.text, tool_call_id=self.frame.call_id or "", name=self.tool.name, status=status, artifact={"ctxguard": about})
         return self._formed(message)
 
     def _formed(self, content: Any) -> Any:
@@ -283,7 +281,9 @@ class ToolRun:
         assert settled.edited is not None  # noqa: S101 - it is an edit
         if isinstance(value, ToolMessage) and value.status != "error" and isinstance(value.content, str):
             ran = json.dumps(settled.edited.args, ensure_ascii=False, default=str)
-            said = f"A person changed this call before it ran: `{settled.edited.tool}` ran with {ran}. Do not repeat the call you made.\n{value.content}"
+            said = (
+                f"A person changed this call before it ran: `{settled.edited.tool}` ran with {ran}. Do not repeat the call you made.\n{value.content}"
+            )
             value = value.model_copy(update={"content": said})
         return self._formed(value)
 

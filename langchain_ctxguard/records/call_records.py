@@ -80,4 +80,3 @@ class CallRecords:
 def calls_space(thread: str | None) -> str:
     """Return the space in which the words of a thread's calls rest."""
     return canonical_json(["calls", thread])
-

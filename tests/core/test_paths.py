@@ -135,7 +135,9 @@ def plant(tree: list[tuple[str, str, str]], top: Path) -> None:
 
 
 @given(tree=trees(), asked=st.lists(st.sampled_from((*NAMES, "..", "..", ".", "")), min_size=1, max_size=7).map("/".join), is_absolute=st.booleans())
-def test_what_is_allowed_is_opened_inside(tree: list[tuple[str, str, str]], asked: str, is_absolute: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_what_is_allowed_is_opened_inside(
+    tree: list[tuple[str, str, str]], asked: str, is_absolute: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Over random trees with links: where a path is allowed, the file that opening or making it reaches lies below the root, as the kernel says."""
     top = tmp_path_factory.mktemp("tree").resolve()
     (top / "a").mkdir()
@@ -158,7 +160,12 @@ def test_what_is_allowed_is_opened_inside(tree: list[tuple[str, str, str]], aske
         assert reached == real_root or reached.startswith(f"{real_root}/"), (text, reached)
 
 
-@given(st.lists(st.sampled_from(("..", ".", "a", "/", "\\", "%2e", "%2f", "．", "／", "\u200b", " ", "~", "é", "\u0301", "‥", "C:", "file:", "//", "%25")), max_size=8).map("".join))
+@given(
+    st.lists(
+        st.sampled_from(("..", ".", "a", "/", "\\", "%2e", "%2f", "．", "／", "\u200b", " ", "~", "é", "\u0301", "‥", "C:", "file:", "//", "%25")),
+        max_size=8,
+    ).map("".join)
+)
 def test_any_text_is_judged_or_refused(text: str) -> None:
     """No text breaks the judging, and one that is allowed stays inside under every reading."""
     boundary = Boundary(PathRule(arg="p", within="/srv/app"), base="/srv/app", workspace="/srv/app")
@@ -276,7 +283,11 @@ class TestProtection:
         assert "*.pem" == protection.pattern_for("a/b.pem")
 
     @given(
-        st.lists(st.sampled_from(("a", "b/", "/a", "a/b", "*", "*.x", "a*", "?", "[ab]", "[!a]", "**/b", "a/**", "a/**/b", "!a", "!b/", "/a/*", "**")), min_size=1, max_size=4),
+        st.lists(
+            st.sampled_from(("a", "b/", "/a", "a/b", "*", "*.x", "a*", "?", "[ab]", "[!a]", "**/b", "a/**", "a/**/b", "!a", "!b/", "/a/*", "**")),
+            min_size=1,
+            max_size=4,
+        ),
         st.lists(st.sampled_from(("a", "b", "ab", "c.x")), min_size=1, max_size=3).map("/".join),
     )
     def test_whatever_git_ignores_is_protected(self, patterns: list[str], path: str) -> None:
