@@ -206,6 +206,11 @@ class ToolGate:
             return judge
         return PolicyJudge(self.policy, paths=self._paths, origins=self._said(site), fields=self._facts(site).fields)
 
+    @property
+    def fingerprint(self) -> str:
+        """Of the rules."""
+        return PolicyJudge(self.policy).fingerprint
+
     def call(self, site: Site, request: ToolRequest) -> Call:
         """Return a call with what is known of its place."""
         known = self._facts(site)

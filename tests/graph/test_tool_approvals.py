@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage
 from langgraph.types import Command
 
 from langchain_ctxguard.backends.store import GuardStore
+from langchain_ctxguard.domain.config import CompactionSettings, GuardConfig
 from langchain_ctxguard.domain.policy import ToolPolicy
 from langchain_ctxguard.graph.guard import ContextGuard
 from langchain_ctxguard.graph.tools import PolicyToolNode, ToolGuard, guard_tools
@@ -160,9 +161,7 @@ def test_several_writes_are_approved_as_one_by_their_common_digest() -> None:
 
 def guard(**settings: Any) -> ContextGuard:
     """Return a guard with the policy of these tests."""
-    from langchain_ctxguard.domain.config import GuardConfig
-
-    config = GuardConfig(tools=settings.pop("policy", ASKING))
+    config = GuardConfig(tools=settings.pop("policy", ASKING), compaction=CompactionSettings(trigger=None, window=100_000))
     return ContextGuard(config, subject="user_id", **settings)
 
 

@@ -44,10 +44,13 @@ def calls(*made: tuple[str, dict[str, Any]], ids: str = "c") -> AIMessage:
 
 
 def in_turns(*answers: AIMessage | str) -> Messages:
-    """Return a model that gives one answer after another: as many as there are answers in the conversation already."""
+    """Return a model that gives one answer after another, told by how many stand in the conversation since it was first asked."""
+    before: list[int] = []
 
     def answer(messages: list[BaseMessage]) -> AIMessage:
         said = sum(isinstance(message, AIMessage) for message in messages)
+        before[:] = before or [said]
+        said -= before[0]
         found = answers[min(said, len(answers) - 1)]
         return AIMessage(found) if isinstance(found, str) else found.model_copy(deep=True)
 
