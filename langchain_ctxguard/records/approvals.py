@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 
 from pydantic import ValidationError
 
 from langchain_ctxguard.core.calls import folded
+from langchain_ctxguard.domain.approval import Approver
 from langchain_ctxguard.domain.encoded import encode_json
 from langchain_ctxguard.domain.log import Entry, Stream
-from langchain_ctxguard.domain.tool_call import CALL_EVENT, CallEvent, CallLedger
+from langchain_ctxguard.domain.tool_call import CALL_EVENT, CallEvent, CallLedger, Effects, EffectState, Released
 from langchain_ctxguard.errors import StoreError
 from langchain_ctxguard.ports import Log
-from langchain_ctxguard.records.newest import Newest
+from langchain_ctxguard.records.folds import Folds
 from langchain_ctxguard.records.versions import HasLog
 
 APPROVALS = "approvals"
@@ -26,7 +28,7 @@ class ApprovalLog:
         """Bind a store."""
         self._log: Log = store.log
         self._tenant = store.tenant
-        self._known: Newest[CallLedger] = Newest()
+        self._folds: Folds[CallLedger] = Folds(self._log, _added, CallLedger())
 
     def read(self, thread: str) -> CallLedger:
         """Return what a thread's stream adds up to now; one cheap question where nothing was added.
@@ -34,11 +36,7 @@ class ApprovalLog:
         Raises:
             StoreError: the log cannot be read, or holds what this package cannot.
         """
-        stream = self._stream(thread)
-        known = self._known.get(stream)
-        if known is not None and self._log.heads([stream])[0] == known.seq:
-            return known
-        return self._after(stream, self._log.read(stream, 0 if known is None else known.seq), known)
+        return self._folds.read(self._stream(thread))[1]
 
     def append(self, thread: str, events: Sequence[CallEvent], *, expected: int | None = None) -> CallLedger:
         """Put events on record and return what the stream adds up to with them.
@@ -50,25 +48,37 @@ class ApprovalLog:
         stream = self._stream(thread)
         bodies = [encode_json({"schema_version": 1, **event.model_dump(mode="json", exclude_defaults=True), "type": event.type}) for event in events]
         added = self._log.append(stream, bodies, expected=expected)
-        known = self._known.get(stream)
-        if known is not None and added and added[0].seq == known.seq + 1:
-            return self._after(stream, added, known)
-        return self.read(thread)
+        return self._folds.added(stream, added)[1]
 
-    def _after(self, stream: Stream, entries: Sequence[Entry], known: CallLedger | None) -> CallLedger:
-        ledger = folded([(entry.seq, _event(entry)) for entry in entries], known)
-        self._known.put(stream, ledger, ledger.seq)
-        return ledger
+    def open_effects(self, thread: str, *, now: datetime) -> tuple[EffectState, ...]:
+        """Return the calls of a thread that were begun and of which nobody knows what came of them.
+
+        Raises:
+            StoreError: the log cannot be read.
+        """
+        return tuple(state for state in self.read(thread).effects.values() if state.standing(now) in {Effects.RUNNING, Effects.UNKNOWN})
+
+    def release(self, thread: str, effect: str, *, by: str, at: datetime, role: str | None = None) -> None:
+        """Let a call run again that was begun or has run: for the application, once a person has looked up what came of it.
+
+        Raises:
+            StoreError: no such call is on record, or the log cannot be written.
+        """
+        if effect not in self.read(thread).effects:
+            msg = f"No call '{effect}' of thread '{thread}' is on record. Nothing was changed; `open_effects` lists those there are."
+            raise StoreError(msg)
+        self.append(thread, [Released(effect=effect, by=Approver(id=by, role=role), at=at)])
 
     def _stream(self, thread: str) -> Stream:
         return Stream(tenant=self._tenant, kind=APPROVALS, key=thread)
 
 
+def _added(entries: Sequence[Entry], ledger: CallLedger) -> CallLedger:
+    return folded([(entry.seq, _event(entry)) for entry in entries], ledger)
+
+
 def _event(entry: Entry) -> CallEvent:
     try:
-        if not entry.is_intact():
-            msg = "altered"
-            raise ValueError(msg)
         data = json.loads(entry.body)
         if data.pop("schema_version", None) != 1:
             msg = "of another version"
@@ -77,6 +87,6 @@ def _event(entry: Entry) -> CallEvent:
     except (ValueError, ValidationError, AttributeError) as error:
         msg = (
             f"Entry {entry.seq} of {entry.stream} is no event of a call this package can read. Nothing was changed, and nothing that rests on it is "
-            "allowed. Upgrade langchain-ctxguard if a later version wrote it; `ctxguard verify` says whether it was altered."
+            "allowed. Upgrade langchain-ctxguard if a later version wrote it."
         )
         raise StoreError(msg) from error

@@ -13,7 +13,7 @@ from langchain_ctxguard.domain.encoded import encode_json
 from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.errors import LogConflictError, StoreError
 from langchain_ctxguard.ports import Clock, Log
-from langchain_ctxguard.records.newest import Newest
+from langchain_ctxguard.records.folds import Folds
 from langchain_ctxguard.records.versions import HasLog
 
 BUDGETS = "budgets"
@@ -28,7 +28,7 @@ class BudgetLog:
         self._log: Log = store.log
         self._tenant = store.tenant
         self._clock = clock
-        self._known: Newest[tuple[BudgetEvent, ...]] = Newest()
+        self._folds: Folds[tuple[BudgetEvent, ...]] = Folds(self._log, lambda entries, events: (*events, *map(_event, entries)), ())
 
     def state(self, key: str) -> BudgetState:
         """Return what a budget adds up to now.
@@ -36,7 +36,7 @@ class BudgetLog:
         Raises:
             StoreError: the log cannot be read, or holds what this package cannot.
         """
-        return budget_state(self._events(self._stream(key)), now=self._clock())
+        return budget_state(self._folds.read(self._stream(key))[1], now=self._clock())
 
     def reserve(self, charges: Sequence[Charge], reservation: str) -> dict[str, str] | tuple[Charge, str]:
         """Take what a call uses from all its budgets, and return by key the name it is settled under; or the budget that does not hold it, and why.
@@ -77,7 +77,7 @@ class BudgetLog:
     def _reserved(self, charge: Charge, reservation: str) -> tuple[str, str | None] | None:
         stream = self._stream(charge.key)
         for _ in range(_TRIES):
-            events = self._events(stream)
+            seq, events = self._folds.read(stream)
             now = self._clock()
             state = budget_state(events, now=now)
             name = _free_name(reservation, state)
@@ -87,7 +87,7 @@ class BudgetLog:
             if name in state.held:
                 return name, None
             try:
-                self._append(stream, reserved(charge, name, now=now), len(events))
+                self._append(stream, reserved(charge, name, now=now), seq)
             except LogConflictError:
                 continue
             return name, None
@@ -96,16 +96,7 @@ class BudgetLog:
 
     def _append(self, stream: Stream, event: BudgetEvent, expected: int | None) -> None:
         body = encode_json({"schema_version": 1, **event.model_dump(mode="json", exclude_defaults=True), "kind": event.kind})
-        self._log.append(stream, [body], expected=expected)
-
-    def _events(self, stream: Stream) -> tuple[BudgetEvent, ...]:
-        known = self._known.get(stream) or ()
-        added = self._log.read(stream, len(known)) if self._log.heads([stream])[0] != len(known) else []
-        if not added:
-            return known
-        events = (*known, *map(_event, added))
-        self._known.put(stream, events, len(events))
-        return events
+        self._folds.added(stream, self._log.append(stream, [body], expected=expected))
 
     def _stream(self, key: str) -> Stream:
         return Stream(tenant=self._tenant, kind=BUDGETS, key=key)
@@ -123,13 +114,13 @@ def _free_name(reservation: str, state: BudgetState) -> str:
 def _event(entry: Entry) -> BudgetEvent:
     try:
         data = json.loads(entry.body)
-        if not entry.is_intact() or data.pop("schema_version", None) != 1:
-            msg = "altered, or of another version"
+        if data.pop("schema_version", None) != 1:
+            msg = "of another version"
             raise ValueError(msg)
         return BudgetEvent.model_validate(data)
     except (ValueError, ValidationError, AttributeError) as error:
         msg = (
             f"Entry {entry.seq} of {entry.stream} is no event of a budget this package can read. Nothing was changed, and nothing that is counted there "
-            "is allowed. `ctxguard verify` says whether it was altered."
+            "is allowed. Upgrade langchain-ctxguard if a later version wrote it."
         )
         raise StoreError(msg) from error
