@@ -118,11 +118,8 @@ class Engine:
                 match effect:
                     case Summarize():
                         answer = self._summarize(effect, who)
-                    case AskPerson():
-                        answer = Decided("reject") if person is None else person(effect)
-                    case Append():
-                        answer = None
-                        self.record(effect.fact)
+                    case AskPerson() | Append() | AskAboutCalls() | AskedBefore() | ResolveCall():
+                        answer = self._at_once(effect, person, hands)
                     case (
                         ReadConsents()
                         | ReadStanding()
@@ -136,14 +133,6 @@ class Engine:
                         | NoteCall()
                     ):
                         answer = self._noticed(effect, self._answered(effect, ledgers, hands))
-                    case AskAboutCalls():
-                        answer = NobodyThere() if hands is None else hands.ask(effect)
-                    case AskedBefore():
-                        answer = None
-                        if hands is not None:
-                            hands.asked_before(effect)
-                    case ResolveCall():
-                        answer = None if hands is None else hands.resolve(effect)
                     case RunTool():
                         answer = _NO_HANDS if hands is None else hands.run(effect)
                     case _:
@@ -172,11 +161,8 @@ class Engine:
                 match effect:
                     case Summarize():
                         answer = await self._asummarize(effect, who)
-                    case AskPerson():
-                        answer = Decided("reject") if person is None else person(effect)
-                    case Append():
-                        answer = None
-                        self.record(effect.fact)
+                    case AskPerson() | Append() | AskAboutCalls() | AskedBefore() | ResolveCall():
+                        answer = self._at_once(effect, person, hands)
                     case (
                         ReadConsents()
                         | ReadStanding()
@@ -189,19 +175,7 @@ class Engine:
                         | GetContent()
                         | NoteCall()
                     ):
-                        if ledgers is not None and ledgers.blocks:
-                            found = await asyncio.to_thread(self._answered, effect, ledgers, hands)
-                        else:
-                            found = self._answered(effect, ledgers, hands)
-                        answer = self._noticed(effect, found)
-                    case AskAboutCalls():
-                        answer = NobodyThere() if hands is None else hands.ask(effect)
-                    case AskedBefore():
-                        answer = None
-                        if hands is not None:
-                            hands.asked_before(effect)
-                    case ResolveCall():
-                        answer = None if hands is None else hands.resolve(effect)
+                        answer = self._noticed(effect, await self._aanswered(effect, ledgers, hands))
                     case RunTool():
                         answer = _NO_HANDS if hands is None else await hands.arun(effect)
                     case _:
@@ -210,6 +184,31 @@ class Engine:
     def record(self, fact: Fact) -> None:
         """Tell the hooks about something that happened."""
         self._hooks.record(fact)
+
+    def _at_once(
+        self, effect: AskPerson | Append | AskAboutCalls | AskedBefore | ResolveCall, person: Person | None, hands: CallHands | None
+    ) -> Answer:
+        """Answer what neither waits for a model nor for a store."""
+        match effect:
+            case AskPerson():
+                return Decided("reject") if person is None else person(effect)
+            case Append():
+                self.record(effect.fact)
+            case AskAboutCalls():
+                return NobodyThere() if hands is None else hands.ask(effect)
+            case AskedBefore():
+                if hands is not None:
+                    hands.asked_before(effect)
+            case ResolveCall():
+                return None if hands is None else hands.resolve(effect)
+            case _:
+                assert_never(effect)
+        return None
+
+    async def _aanswered(self, effect: LedgerEffect, ledgers: CallLedgers | None, hands: CallHands | None) -> Answer:
+        if ledgers is not None and ledgers.blocks:
+            return await asyncio.to_thread(self._answered, effect, ledgers, hands)
+        return self._answered(effect, ledgers, hands)
 
     def _answered(self, effect: LedgerEffect, ledgers: CallLedgers | None, hands: CallHands | None) -> Answer:
         """Answer from the records; what fails there is told to the flow by its type."""

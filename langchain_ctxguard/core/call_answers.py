@@ -35,7 +35,7 @@ class Given:
     args: Mapping[str, Any] | None = None
 
 
-def read_answer(
+def read_answer(  # noqa: PLR0911 - one line for each way an answer fails
     value: Any, question: Question, ledger: CallLedger, approver: Approver, *, is_new: bool, is_alone: bool = True
 ) -> tuple[Given, ...] | Fault:
     """Return the decisions of an answer, one for each call asked about, or why it does not count.

@@ -87,7 +87,7 @@ def answered_questions(ledger: CallLedger, binding: Binding) -> tuple[QuestionSt
     return tuple(sorted(found, key=lambda state: -state.seq))
 
 
-def folded(events: Iterable[tuple[int, CallEvent]], ledger: CallLedger | None = None) -> CallLedger:
+def folded(events: Iterable[tuple[int, CallEvent]], ledger: CallLedger | None = None) -> CallLedger:  # noqa: C901, PLR0912 - one case for each event
     """Return what numbered events make of a ledger, oldest first."""
     start = ledger or CallLedger()
     questions, effects, taken = dict(start.questions), dict(start.effects), dict(start.taken)

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from langchain_ctxguard.core.authorize import Needs, authorize, fingerprint_of, needs_of
+from langchain_ctxguard.core.call_case import Facts
 from langchain_ctxguard.core.origins import Origins
 from langchain_ctxguard.core.paths import PathFacts
 from langchain_ctxguard.core.rulebook import is_pattern, rulebook, tool_pattern
-from langchain_ctxguard.core.tool_call import Facts
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.policy import Policy, ToolPolicy, ToolRequest, Verdict
 from langchain_ctxguard.domain.tool_rule import ToolRule

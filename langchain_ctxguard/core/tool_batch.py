@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from langchain_ctxguard.core.call_asking import answer_in_place, as_answered, put_question
+from langchain_ctxguard.core.call_case import TURNS, Call, CannotTellError, Case, Judge, ToolFlow, bound, ledger_of, written
+from langchain_ctxguard.core.call_verdict import effect_standing, judged
 from langchain_ctxguard.core.calls import position, question_about
 from langchain_ctxguard.core.effects import AskedBefore, NobodyThere, Shown
-from langchain_ctxguard.core.tool_call import (
-    TURNS,
-    Call,
-    CannotTellError,
-    Case,
-    Judge,
-    ToolFlow,
-    answer_in_place,
-    as_answered,
-    bound,
-    effect_standing,
-    judged,
-    ledger_of,
-    put_question,
-    written,
-)
 from langchain_ctxguard.domain.policy import Decision, Verdict
 from langchain_ctxguard.domain.tool_call import Effects
 

@@ -15,14 +15,15 @@ from langchain_ctxguard.backends.paths import LocalPaths
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.core.authorize import traits_of
 from langchain_ctxguard.core.budgets import usage_of
+from langchain_ctxguard.core.call_case import Call, Judge, Settled, ToolFlow
 from langchain_ctxguard.core.judge import PolicyJudge
 from langchain_ctxguard.core.origins import Origins
 from langchain_ctxguard.core.paths import PathFacts
 from langchain_ctxguard.core.tool_batch import tool_batch_flow
-from langchain_ctxguard.core.tool_call import Call, Judge, Settled, ToolFlow, tool_call_flow
+from langchain_ctxguard.core.tool_call import tool_call_flow
 from langchain_ctxguard.domain.budget import Usage
 from langchain_ctxguard.domain.control import ControlField
-from langchain_ctxguard.domain.policy import Policy, ToolRequest
+from langchain_ctxguard.domain.policy import Policy, Surface, ToolRequest
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.engine import Engine
@@ -164,7 +165,7 @@ class ToolGate:
 
     def request(self, tool: BaseTool, args: Mapping[str, Any], call_id: str | None, site: Site) -> ToolRequest:
         """Return the call as rules see it."""
-        surface = "direct" if not site.can_pause else "subagent" if not site.is_root else "mcp" if _is_mcp(tool) else "tool"
+        surface: Surface = "direct" if not site.can_pause else "subagent" if not site.is_root else "mcp" if _is_mcp(tool) else "tool"
         return ToolRequest(
             tool=tool.name,
             args=args,
@@ -256,7 +257,10 @@ def _is_mcp(tool: BaseTool) -> bool:
 
 
 class Wrapping(list[Any]):
-    """`guard.tools`: called with tools, it returns them guarded. LangChain reads the tools a middleware brings under the same name: here there are none."""
+    """`guard.tools`: called with tools, it returns them guarded.
+
+    LangChain reads the tools that a middleware brings under the same name; as a list it holds none.
+    """
 
     def __init__(self, gate: ToolGate) -> None:
         """Guard by `gate`."""

@@ -89,7 +89,8 @@ def _guarded_class(tool: BaseTool, gate: Gatekeeper) -> type[BaseTool]:
         space["_arun"] = _arun
     if not wants_runtime(tool):
         space["get_input_schema"] = _schema_with_runtime(kind)
-    return type(kind)(kind.__name__, (kind,), space)
+    made: type[BaseTool] = type(kind)(kind.__name__, (kind,), space)  # type: ignore[misc]  # the class of the class: pydantic's
+    return made
 
 
 def _schema_with_runtime(kind: type[BaseTool]) -> Callable[..., Any]:

@@ -25,11 +25,11 @@ _PLUMBING = frozenset({"run_manager", RUNTIME})
 
 def injected_names(tool: BaseTool) -> dict[str, Any]:
     """Return the arguments a graph fills in, by name with their annotation: state, store, runtime, call id, config."""
-    found: dict[str, Any] = {}
-    for name, annotation in _annotations(tool).items():
-        if name in _PLUMBING or annotation is RunnableConfig or _is_injected(annotation) or _is_manager(annotation):
-            found[name] = annotation
-    return found
+    return {
+        name: annotation
+        for name, annotation in _annotations(tool).items()
+        if name in _PLUMBING or annotation is RunnableConfig or _is_injected(annotation) or _is_manager(annotation)
+    }
 
 
 def wants_runtime(tool: BaseTool) -> bool:
@@ -125,7 +125,8 @@ def _names(annotation: Any, kind: type) -> bool:
         return True
     if isinstance(annotation, type) and origin is None:
         return issubclass(annotation, kind)
-    return any(_names(part, kind) for part in get_args(annotation)) if origin is Annotated or origin is not None and _is_union(origin) else False
+    is_made_of_parts = origin is Annotated or (origin is not None and _is_union(origin))
+    return is_made_of_parts and any(_names(part, kind) for part in get_args(annotation))
 
 
 def _is_union(origin: Any) -> bool:

@@ -15,10 +15,10 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolRuntime
 from langgraph.types import Command
 
+from langchain_ctxguard.core.call_case import Settled
 from langchain_ctxguard.core.call_texts import cannot_tell_text
 from langchain_ctxguard.core.effects import AskAboutCalls, AskedBefore, NobodyThere, PersonsAnswer, Ran, ResolveCall, RunTool
 from langchain_ctxguard.core.roles import text_of
-from langchain_ctxguard.core.tool_call import Settled
 from langchain_ctxguard.domain.budget import Usage
 from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.graph.call_questions import ask_in_graph, let_pass
@@ -92,13 +92,13 @@ class Asking:
         """Return what the models have used."""
         return self.gate.usage(self.site, periods)
 
-    def run(self, effect: RunTool) -> Ran:
-        """Run nothing."""
-        raise NotImplementedError(effect.request.tool)
+    def run(self, effect: RunTool) -> Ran:  # noqa: ARG002 - no call is made here
+        """Run nothing: each call that was asked about is made by its own tool."""
+        return Ran(outcome="failed")
 
     async def arun(self, effect: RunTool) -> Ran:
         """Run nothing."""
-        raise NotImplementedError(effect.request.tool)
+        return self.run(effect)
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class ToolRun:
     came_to: Ran | None = None
 
     @classmethod
-    def of(cls, tool: BaseTool, gate: Gatekeeper, names: Mapping[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> ToolRun:  # noqa: PLR0917 - a call and whose it is
+    def of(cls, tool: BaseTool, gate: Gatekeeper, names: Mapping[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> ToolRun:
         """Return the run that these arguments would be."""
         frame = FRAME.get()
         if frame is None or frame.tool is not tool:

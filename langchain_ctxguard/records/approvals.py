@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from pydantic import ValidationError
-
 from langchain_ctxguard.core.calls import folded
 from langchain_ctxguard.domain.approval import Approver
-from langchain_ctxguard.domain.encoded import encode_json
 from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.domain.tool_call import CALL_EVENT, CallEvent, CallLedger, Effects, EffectState, Released
 from langchain_ctxguard.errors import StoreError
 from langchain_ctxguard.ports import Log
-from langchain_ctxguard.records.folds import Folds
+from langchain_ctxguard.records.folds import Folds, opened, sealed
 from langchain_ctxguard.records.versions import HasLog
 
 APPROVALS = "approvals"
@@ -46,7 +42,7 @@ class ApprovalLog:
             StoreError: the log cannot be written.
         """
         stream = self._stream(thread)
-        bodies = [encode_json({"schema_version": 1, **event.model_dump(mode="json", exclude_defaults=True), "type": event.type}) for event in events]
+        bodies = [sealed({**event.model_dump(mode="json", exclude_defaults=True), "type": event.type}) for event in events]
         added = self._log.append(stream, bodies, expected=expected)
         return self._folds.added(stream, added)[1]
 
@@ -79,12 +75,8 @@ def _added(entries: Sequence[Entry], ledger: CallLedger) -> CallLedger:
 
 def _event(entry: Entry) -> CallEvent:
     try:
-        data = json.loads(entry.body)
-        if data.pop("schema_version", None) != 1:
-            msg = "of another version"
-            raise ValueError(msg)
-        return CALL_EVENT.validate_python(data)
-    except (ValueError, ValidationError, AttributeError) as error:
+        return CALL_EVENT.validate_python(opened(entry))
+    except ValueError as error:
         msg = (
             f"Entry {entry.seq} of {entry.stream} is no event of a call this package can read. Nothing was changed, and nothing that rests on it is "
             "allowed. Upgrade langchain-ctxguard if a later version wrote it."

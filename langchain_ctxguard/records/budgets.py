@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-
-from pydantic import ValidationError
 
 from langchain_ctxguard.core.budgets import budget_fault, budget_state, committed, released, reserved
 from langchain_ctxguard.domain.budget import BudgetEvent, BudgetState, Charge
-from langchain_ctxguard.domain.encoded import encode_json
 from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.errors import LogConflictError, StoreError
 from langchain_ctxguard.ports import Clock, Log
-from langchain_ctxguard.records.folds import Folds
+from langchain_ctxguard.records.folds import Folds, opened, sealed
 from langchain_ctxguard.records.versions import HasLog
 
 BUDGETS = "budgets"
@@ -95,7 +91,7 @@ class BudgetLog:
         raise StoreError(msg)
 
     def _append(self, stream: Stream, event: BudgetEvent, expected: int | None) -> None:
-        body = encode_json({"schema_version": 1, **event.model_dump(mode="json", exclude_defaults=True), "kind": event.kind})
+        body = sealed({**event.model_dump(mode="json", exclude_defaults=True), "kind": event.kind})
         self._folds.added(stream, self._log.append(stream, [body], expected=expected))
 
     def _stream(self, key: str) -> Stream:
@@ -113,14 +109,10 @@ def _free_name(reservation: str, state: BudgetState) -> str:
 
 def _event(entry: Entry) -> BudgetEvent:
     try:
-        data = json.loads(entry.body)
-        if data.pop("schema_version", None) != 1:
-            msg = "of another version"
-            raise ValueError(msg)
-        return BudgetEvent.model_validate(data)
-    except (ValueError, ValidationError, AttributeError) as error:
+        return BudgetEvent.model_validate(opened(entry))
+    except ValueError as error:
         msg = (
-            f"Entry {entry.seq} of {entry.stream} is no event of a budget this package can read. Nothing was changed, and nothing that is counted there "
+            f"Entry {entry.seq} of {entry.stream} is no event of a budget this package can read. Nothing was changed, and nothing counted there "
             "is allowed. Upgrade langchain-ctxguard if a later version wrote it."
         )
         raise StoreError(msg) from error

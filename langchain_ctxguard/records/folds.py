@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from langchain_ctxguard.domain.encoded import encode_json
 from langchain_ctxguard.domain.log import Entry, Stream, verify
 from langchain_ctxguard.errors import LogTamperedError
 from langchain_ctxguard.ports import Log
@@ -81,3 +83,21 @@ class Folds(Generic[Sum]):
             while len(self._known) > _STREAMS:
                 self._known.popitem(last=False)
         return entries[-1].seq, found.sum
+
+
+def sealed(data: Mapping[str, Any]) -> bytes:
+    """Return the body of an entry."""
+    return encode_json({"schema_version": 1, **data})
+
+
+def opened(entry: Entry) -> dict[str, Any]:
+    """Return what the body of an entry holds.
+
+    Raises:
+        ValueError: nothing of this version.
+    """
+    data = json.loads(entry.body)
+    if not isinstance(data, dict) or data.pop("schema_version", None) != 1:
+        msg = "it is of another version"
+        raise ValueError(msg)
+    return data

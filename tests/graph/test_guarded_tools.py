@@ -303,7 +303,9 @@ def test_a_denial_says_what_was_refused_and_that_nothing_happened() -> None:
 def test_four_outcomes_are_bound_when_the_call_is_made(name: str, expected: str) -> None:
     """Allowed, asked, denied, unlisted: and no question is put for what is denied anyway."""
     ran: list[str] = []
-    one = StructuredTool.from_function(lambda q: ran.append(q) or "ok", name=name, description="Acts.", args_schema={"type": "object", "properties": {"q": {"type": "string"}}})  # type: ignore[func-returns-value]  # it notes and goes on
+    one = StructuredTool.from_function(
+        lambda q: ran.append(q) or "ok", name=name, description="Acts.", args_schema={"type": "object", "properties": {"q": {"type": "string"}}}
+    )  # type: ignore[func-returns-value]  # it notes and goes on
     rules = [{"tool": "free"}, {"tool": "asked", "verdict": "ask"}, {"tool": ["barred", "asked*"], "when": {"q": "bad"}, "verdict": "deny"}]
     policy = ToolPolicy.from_dict({"default": "deny", "rules": [*rules, {"tool": "barred", "verdict": "deny"}]})
     state = say(agent_with(guard_tools([one], policy), calls((name, {"q": "x"})), "ok"))

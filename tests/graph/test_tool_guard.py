@@ -19,7 +19,23 @@ from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.guard import ContextGuard
 from langchain_ctxguard.graph.tools import PolicyToolNode, ToolGuard, guard_tools
-from tests.support.tool_calls import Messages, Ran, agent_with, approve, calls, deep_agent_with, edit, graph_with, in_turns, questions, results, resume, say, thread, told
+from tests.support.tool_calls import (
+    Messages,
+    Ran,
+    agent_with,
+    approve,
+    calls,
+    deep_agent_with,
+    edit,
+    graph_with,
+    in_turns,
+    questions,
+    results,
+    resume,
+    say,
+    thread,
+    told,
+)
 
 LIMIT = {"rules": [{"tool": "pay", "args": {"amount": {"max": 100}}, "else": "deny"}]}
 

@@ -42,7 +42,11 @@ class Trial:
 
     def __post_init__(self) -> None:
         """Have the tools of all trials."""
-        self.tools = [self.ran.tool("write", "path", "text"), self.ran.tool("pay", "amount:int", "to"), self.ran.tool("look", "q", result="mallory@x.org")]
+        self.tools = [
+            self.ran.tool("write", "path", "text"),
+            self.ran.tool("pay", "amount:int", "to"),
+            self.ran.tool("look", "q", result="mallory@x.org"),
+        ]
 
     def guard(self, *rules: dict[str, Any], default: str = "allow") -> ContextGuard:
         """Return a guard with these rules."""

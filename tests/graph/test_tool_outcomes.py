@@ -82,7 +82,9 @@ def test_a_call_whose_outcome_is_unknown_is_not_made_again(store: GuardStore, cl
     assert "its outcome is unknown. It was not started again" in again.content
 
 
-@pytest.mark.parametrize(("answer", "runs", "says"), [(approve(), 2, "done"), (reject("no"), 1, "rejected"), (respond("it was paid"), 1, "it was paid")])
+@pytest.mark.parametrize(
+    ("answer", "runs", "says"), [(approve(), 2, "done"), (reject("no"), 1, "rejected"), (respond("it was paid"), 1, "it was paid")]
+)
 def test_a_person_decides_about_an_unknown_outcome(store: GuardStore, clock: Clock, answer: Any, runs: int, says: str) -> None:
     """In a graph a person is asked: run it again, leave it, or say what came of it."""
     ran = Ran()
@@ -189,7 +191,10 @@ class Broken:
         return found
 
 
-@pytest.mark.parametrize(("kind", "on"), [("approvals", "append"), ("approvals", "read"), ("budgets", "append"), ("budgets", "read"), ("audit", "append"), ("standing", "read")])
+@pytest.mark.parametrize(
+    ("kind", "on"),
+    [("approvals", "append"), ("approvals", "read"), ("budgets", "append"), ("budgets", "read"), ("audit", "append"), ("standing", "read")],
+)
 def test_what_cannot_be_put_on_record_does_not_run(store: GuardStore, clock: Clock, kind: str, on: str) -> None:
     """A store that fails denies what changes anything, in words that hold nothing of its error; what only reads goes on without its record."""
     ran = Ran()
@@ -316,7 +321,9 @@ def test_every_step_is_on_record_in_digests_and_can_be_erased(store: GuardStore,
     tool = guard_tools([ran.tool("pay", "amount:int", "to", result="RESULT")], policy, store=store, clock=clock, hooks=[told_of])[0]
     agent = agent_with([tool], calls(("pay", {"amount": 4711, "to": "MALLORY"})), "ok")
     say(agent)
-    resume(agent, {"decisions": [{"type": "approve", "message": "REMARK"}]}, context={"approver": {"id": "eve", "role": "admin", "surface": "console"}})
+    resume(
+        agent, {"decisions": [{"type": "approve", "message": "REMARK"}]}, context={"approver": {"id": "eve", "role": "admin", "surface": "console"}}
+    )
     assert ["asked", "answered", "judged", "ran"] == [record.step for record in told_of.records]
     answered, judged, done = told_of.records[1:]
     assert ("eve", "admin", "console") == (answered.approver.id, answered.approver.role, answered.approver.surface)  # type: ignore[union-attr]  # it was answered
