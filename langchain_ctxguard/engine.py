@@ -189,20 +189,18 @@ class Engine:
         self, effect: AskPerson | Append | AskAboutCalls | AskedBefore | ResolveCall, person: Person | None, hands: CallHands | None
     ) -> Answer:
         """Answer what neither waits for a model nor for a store."""
-        match effect:
-            case AskPerson():
-                return Decided("reject") if person is None else person(effect)
-            case Append():
-                self.record(effect.fact)
-            case AskAboutCalls():
-                return NobodyThere() if hands is None else hands.ask(effect)
-            case AskedBefore():
-                if hands is not None:
-                    hands.asked_before(effect)
-            case ResolveCall():
-                return None if hands is None else hands.resolve(effect)
-            case _:
-                assert_never(effect)
+        if isinstance(effect, AskPerson):
+            return Decided("reject") if person is None else person(effect)
+        if isinstance(effect, Append):
+            self.record(effect.fact)
+            return None
+        if isinstance(effect, AskAboutCalls):
+            return NobodyThere() if hands is None else hands.ask(effect)
+        if hands is None:
+            return None
+        if isinstance(effect, ResolveCall):
+            return hands.resolve(effect)
+        hands.asked_before(effect)
         return None
 
     async def _aanswered(self, effect: LedgerEffect, ledgers: CallLedgers | None, hands: CallHands | None) -> Answer:
