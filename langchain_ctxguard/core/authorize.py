@@ -189,11 +189,11 @@ def _judge_rule(booked: BookedRule, known: Known, judged: _Judged, *, is_clear: 
         decision = Decision.DENY if rule.verdict == "deny" else Decision(rule.otherwise or Decision.ASK)
         _take_down(Unmet("when", decision, f"it cannot be told whether `{name}` is one the rule means", f"Give `{name}` plainly."), booked, judged)
     elif rule.verdict == "deny":
-        judged.findings.append(_told(booked, "verdict", Decision.DENY, "the rule denies it", _OTHERWISE))
+        judged.findings.append(_told(booked, "verdict", Decision.DENY, f"{booked.id} denies it", _OTHERWISE))
         return True
     elif rule.asks:
         key = "verdict" if rule.verdict == "ask" else "approval"
-        judged.asks.append((_told(booked, key, Decision.ASK, "a person has to agree", "Wait for the answer."), _need(booked)))
+        judged.asks.append((_told(booked, key, Decision.ASK, f"{booked.id} says so", "Wait for the answer."), _need(booked)))
     if booked.requires:
         for fault in unmet(booked, known):
             _take_down(fault, booked, judged)

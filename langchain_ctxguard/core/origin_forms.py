@@ -89,7 +89,8 @@ def runs_in(text: str) -> Iterator[str]:
 def stands_whole(spelling: str, text: str, start: int) -> bool:
     """Say whether a spelling found at `start` is a whole token there: no name, number, path or address goes on at either end."""
     stop = start + len(spelling)
-    if " " in spelling and spelling.replace(" ", "").isdigit() and (_DIGIT_BEFORE.match(text[max(start - 2, 0) : start]) or _DIGIT_AFTER.match(text, stop)):
+    is_grouped = " " in spelling and spelling.replace(" ", "").isdigit()
+    if is_grouped and (_DIGIT_BEFORE.match(text[max(start - 2, 0) : start]) or _DIGIT_AFTER.match(text, stop)):
         return False  # groups of a longer number
     return not (_goes_on_before(text, start, spelling[0]) or _goes_on_after(text, stop, spelling[-1]))
 
@@ -168,7 +169,7 @@ def spellings_of(value: Any) -> Spellings:
     if (bare := re.sub(r"^https?://", "", text)) != text or text.endswith("/"):
         texts.update(dict.fromkeys((text.rstrip("/"), bare, bare.rstrip("/"))))
     fields = _fields_that_are(str(value))
-    numbers = [shown for field in fields if field.kind in _NUMBERS and (shown := number_of((field.value or "").split(" ")[0])) is not None]
+    numbers = [number for field in fields if (number := _number_of(field)) is not None]
     is_short = all(_digits(one) < LEAST_DIGITS for one in numbers)
     told = not fields or not numbers or not is_short
     return Spellings(
@@ -228,7 +229,11 @@ def fields_in(text: str) -> tuple[frozenset[str], frozenset[Decimal]]:
     """Return what all spellings of the dates and amounts in a text have in common, and the numbers among them."""
     fields = [field for field in extract_fields(text) if field.kind in _REFORMATTED or field.kind in _NUMBERS]
     keys = frozenset(key_of(field) for field in fields if field.kind in _REFORMATTED)
-    return keys, frozenset(number for field in fields if field.kind in _NUMBERS and (number := number_of((field.value or "").split(" ")[0])) is not None)
+    return keys, frozenset(number for field in fields if (number := _number_of(field)) is not None)
+
+
+def _number_of(field: ControlField) -> Decimal | None:
+    return number_of((field.value or "").split(" ")[0]) if field.kind in _NUMBERS else None
 
 
 def parts_of(value: Any) -> list[str]:

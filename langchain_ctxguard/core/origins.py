@@ -163,20 +163,13 @@ class Origins:
 
     def _holding(self, looked_for: Spellings) -> Iterator[_Text]:
         for spelling in looked_for.texts:
-            for text in self._candidates(spelling):
-                if _holds(spelling, text.text):
-                    yield text
+            yield from (text for text in self._candidates(spelling) if _holds(spelling, text.text))
         if looked_for.number is not None:
             yield from (self._texts[place] for place in self._numbers.get(looked_for.number, ()))
         if looked_for.compact is not None:
-            for text in self._texts:
-                if _matches(looked_for.compact, text.text):
-                    yield text
+            yield from (text for text in self._texts if _matches(looked_for.compact, text.text))
         if looked_for.keys or looked_for.number is not None:
-            for text in self._texts:
-                keys, numbers = _fields_of(text)
-                if looked_for.number in numbers or not looked_for.keys.isdisjoint(keys):
-                    yield text
+            yield from (text for text in self._texts if _is_among(looked_for, _fields_of(text)))
 
     def _candidates(self, spelling: str) -> Iterable[_Text]:
         best: list[int] | None = None
@@ -203,6 +196,11 @@ def _holds(spelling: str, text: str) -> bool:
 
 def _matches(pattern: re.Pattern[str], text: str) -> bool:
     return any(stands_whole(found[0], text, found.start()) for found in pattern.finditer(text))
+
+
+def _is_among(looked_for: Spellings, fields: tuple[frozenset[str], frozenset[Decimal]]) -> bool:
+    keys, numbers = fields
+    return looked_for.number in numbers or not looked_for.keys.isdisjoint(keys)
 
 
 def _was_told(looked_for: Spellings, text: _Text) -> bool:

@@ -42,6 +42,8 @@ def _pattern(value: Any) -> str:
 
 
 Values = Annotated[tuple[Any, ...], BeforeValidator(_scalars, json_schema_input_type=list[Scalar])]
+
+
 def _plain_number(number: Decimal) -> int | float:
     return int(number) if number == number.to_integral_value() else float(number)
 

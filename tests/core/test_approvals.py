@@ -172,7 +172,13 @@ class TestDigest:
         with pytest.raises(TypeError, match="nested"):
             arguments_digest(held)
 
-    @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8))
+    @given(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+            lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+            max_leaves=8,
+        )
+    )
     def test_any_json_has_a_digest(self, value: Any) -> None:
         """Lone surrogates, NaN and deep nesting included."""
         assert 64 == len(arguments_digest({"a": value}))

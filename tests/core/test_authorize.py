@@ -74,7 +74,10 @@ def approval(asked: ToolRequest, rules: Any, **changes: Any) -> Approval:
 
 
 class TestPrecedence:
-    @pytest.mark.parametrize(("verdicts", "expected"), [(("allow", "ask", "deny"), DENY), (("allow", "ask"), ASK), (("allow",), ALLOW), (("ask", "deny"), DENY), (("default",), ALLOW)])
+    @pytest.mark.parametrize(
+        ("verdicts", "expected"),
+        [(("allow", "ask", "deny"), DENY), (("allow", "ask"), ASK), (("allow",), ALLOW), (("ask", "deny"), DENY), (("default",), ALLOW)],
+    )
     def test_the_strictest_rule_decides_whatever_their_order(self, verdicts: tuple[str, ...], expected: Decision) -> None:
         """Deny beats ask beats allow, over all rules that apply."""
         for order in itertools.permutations(verdicts):
@@ -147,7 +150,10 @@ class TestPrecedence:
 class TestWhen:
     def test_a_rule_applies_where_its_condition_holds(self) -> None:
         """One limit may ask and a higher one refuse."""
-        rules = policy({"tool": "pay", "when": {"amount": {"min": 100}}, "verdict": "ask"}, {"tool": "pay", "when": {"amount": {"min": 1_000}}, "verdict": "deny"})
+        rules = policy(
+            {"tool": "pay", "when": {"amount": {"min": 100}}, "verdict": "ask"},
+            {"tool": "pay", "when": {"amount": {"min": 1_000}}, "verdict": "deny"},
+        )
         assert [ALLOW, ASK, DENY] == [verdict(rules, request("pay", amount=amount)).decision for amount in (99, 100, 1_000)]
 
     @pytest.mark.parametrize("amount", ["a lot", "1,000", True, {"x": 1}, float("nan")])
@@ -168,7 +174,9 @@ class TestWhen:
         """`not_in` holds for it, everything else does not."""
         assert ALLOW is verdict(policy({"tool": "do", "when": {"mode": "x"}, "verdict": "deny"}), request("do")).decision
         assert DENY is verdict(policy({"tool": "do", "when": {"dry_run": {"not_in": [True]}}, "verdict": "deny"}), request("do")).decision
-        assert ALLOW is verdict(policy({"tool": "do", "when": {"dry_run": {"not_in": [True]}}, "verdict": "deny"}), request("do", dry_run=True)).decision
+        assert (
+            ALLOW is verdict(policy({"tool": "do", "when": {"dry_run": {"not_in": [True]}}, "verdict": "deny"}), request("do", dry_run=True)).decision
+        )
 
     def test_one_item_of_a_list_is_enough(self) -> None:
         """A rule about a recipient sees every recipient."""
@@ -179,7 +187,9 @@ class TestWhen:
         """Rules passed over for their value are those that could not have applied."""
         many = [{"tool": "pay", "when": {"country": f"c{number}"}, "verdict": "deny"} for number in range(100)]
         rules = policy(*many, {"tool": "pay", "when": {"country": ["x", 5]}, "verdict": "ask"})
-        assert [DENY, DENY, ASK, ASK, ALLOW] == [verdict(rules, request("pay", country=country)).decision for country in ("c7", " C99", "x", 5, "c100")]
+        assert [DENY, DENY, ASK, ASK, ALLOW] == [
+            verdict(rules, request("pay", country=country)).decision for country in ("c7", " C99", "x", 5, "c100")
+        ]
         assert DENY is verdict(rules, request("pay", country=["ok", "c3"])).decision
 
 
@@ -231,7 +241,9 @@ class TestRequirements:
         """Everything else counts as a no."""
         rules = policy({"tool": "tool", "consents": {"share": True}})
         assert expected is verdict(rules, consents=consents(share=value)).decision
-        assert {ALLOW: DENY, DENY: ALLOW}[expected] is verdict(policy({"tool": "tool", "consents": {"share": False}}), consents=consents(share=value)).decision
+        assert {ALLOW: DENY, DENY: ALLOW}[expected] is verdict(
+            policy({"tool": "tool", "consents": {"share": False}}), consents=consents(share=value)
+        ).decision
 
     def test_a_consent_with_a_value_must_have_that_value(self) -> None:
         """Another value is another consent."""
@@ -417,9 +429,10 @@ class TestFunctions:
 
     def test_a_function_that_fails_denies_and_tells_nobody_what_it_said(self) -> None:
         """The text of an error never becomes context."""
+        hidden = "password hunter2"
 
         def broken(asked: ToolRequest) -> str:
-            raise RuntimeError("password hunter2")
+            raise RuntimeError(hidden)
 
         found = verdict(broken)
         assert DENY is found.decision
@@ -482,13 +495,25 @@ def test_arguments_that_cannot_be_named_are_denied() -> None:
     assert DENY is verdict(policy(), request(x=object())).decision
 
 
-@given(st.dictionaries(st.sampled_from(["a", "b", "path", "url"]), st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=3), max_leaves=5), max_size=4))
+@given(
+    st.dictionaries(
+        st.sampled_from(["a", "b", "path", "url"]),
+        st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=3), max_leaves=5),
+        max_size=4,
+    )
+)
 def test_no_arguments_break_a_verdict(args: dict[str, Any]) -> None:
     """A model can send anything, and what breaks a rule never opens it."""
     rules = policy(
         {"tool": "tool", "when": {"a": {"min": 1}}, "verdict": "ask"},
         {"tool": "tool", "args": {"b": {"in": ["x"]}}, "paths": {"arg": "path", "within": "/srv"}, "urls": {"arg": "url", "hosts": "example.com"}},
-        {"tool": "tool", "require_origin": {"*": ["user"]}, "forbid_from": {"*": ["*"]}, "budget": {"sum": {"a": 5}}, "order": {"after": "x", "same": "a"}},
+        {
+            "tool": "tool",
+            "require_origin": {"*": ["user"]},
+            "forbid_from": {"*": ["*"]},
+            "budget": {"sum": {"a": 5}},
+            "order": {"after": "x", "same": "a"},
+        },
         default="deny",
         base="/srv",
     )

@@ -132,7 +132,10 @@ class TestScopes:
 def test_another_call_or_argument_is_another_reservation() -> None:
     """Everything that makes a call this call is in its name."""
     base = {"tool": "pay", "args": {"amount": 1}, "call_id": "c", "thread": "t"}
-    names = [reservation_of(ToolRequest.model_validate({**base, **other})) for other in ({}, {"call_id": "d"}, {"args": {"amount": 2}}, {"thread": "u"}, {"namespace": "n"}, {"run": "r"})]
+    names = [
+        reservation_of(ToolRequest.model_validate({**base, **other}))
+        for other in ({}, {"call_id": "d"}, {"args": {"amount": 2}}, {"thread": "u"}, {"namespace": "n"}, {"run": "r"})
+    ]
     assert 6 == len(set(names))
     assert names[0] == reservation_of(ToolRequest.model_validate(base))
 
@@ -141,7 +144,12 @@ class TestUsage:
     def test_tokens_and_cost_are_read_from_the_messages(self) -> None:
         """What the provider reported is what counts; without a price nobody knows the cost."""
         usage = {"input_tokens": 1_000, "output_tokens": 500, "total_tokens": 1_500}
-        messages = [HumanMessage("x"), AIMessage("a", usage_metadata=usage, response_metadata={"model_name": "m"}), AIMessage("b", usage_metadata=usage, response_metadata={"model_name": "m"}), AIMessage("c")]
+        messages = [
+            HumanMessage("x"),
+            AIMessage("a", usage_metadata=usage, response_metadata={"model_name": "m"}),
+            AIMessage("b", usage_metadata=usage, response_metadata={"model_name": "m"}),
+            AIMessage("c"),
+        ]
         prices = PriceTable.model_validate({"prices": {"m": {"input": "2", "output": "8"}}})
         assert Usage(tokens=3_000, cost=Decimal("0.012")) == usage_of(messages, prices)
         assert Usage(tokens=3_000, cost=None) == usage_of(messages)

@@ -115,7 +115,12 @@ def test_a_value_is_found_only_as_a_whole(said: str, value: Any) -> None:
 class TestWhoSaidIt:
     def test_each_speaker_counts_for_what_it_is(self) -> None:
         """The user, the assistant and a tool are told apart."""
-        messages = [user("mail alice@example.com"), AIMessage("I will ask carol@example.com"), call("read", "c1", n=1), result("from eve@evil.example", "c1")]
+        messages = [
+            user("mail alice@example.com"),
+            AIMessage("I will ask carol@example.com"),
+            call("read", "c1", n=1),
+            result("from eve@evil.example", "c1"),
+        ]
         assert {"user"} == origins_in(messages, "alice@example.com")
         assert {"ai"} == origins_in(messages, "carol@example.com")
         assert {"tool"} == origins_in(messages, "eve@evil.example")
@@ -152,7 +157,9 @@ class TestWhoSaidIt:
 
     def test_results_carried_in_a_user_message_are_the_tools(self) -> None:
         """One provider puts results into the user's turn."""
-        message = HumanMessage([{"type": "tool_result", "tool_use_id": "c1", "content": "eve@evil.example"}, {"type": "text", "text": "thanks, mail bob@example.com"}])
+        message = HumanMessage(
+            [{"type": "tool_result", "tool_use_id": "c1", "content": "eve@evil.example"}, {"type": "text", "text": "thanks, mail bob@example.com"}]
+        )
         assert {"tool"} == origins_in([call("read", "c1"), message], "eve@evil.example")
         assert {"user"} == origins_in([call("read", "c1"), message], "bob@example.com")
 
@@ -218,7 +225,15 @@ class TestKeepingUp:
         known = Origins().follow([user(f"report {number}", id=str(number)) for number in range(200)] + [user("the report report", id="x")])
         assert known.standings("report report")
 
-    @given(st.lists(st.tuples(st.sampled_from(["user", "ai", "tool"]), st.sampled_from(["bob@x.io", "ORD-77123", "see /srv/a", "张三", "pay 12,345", "nothing"])), max_size=8), st.integers(0, 8))
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from(["user", "ai", "tool"]), st.sampled_from(["bob@x.io", "ORD-77123", "see /srv/a", "张三", "pay 12,345", "nothing"])
+            ),
+            max_size=8,
+        ),
+        st.integers(0, 8),
+    )
     def test_in_one_reading_or_in_many_it_comes_to_the_same(self, said: list[tuple[str, str]], cut: int) -> None:
         """An index that grows turn by turn answers like one made at once."""
         messages: list[BaseMessage] = []
@@ -235,7 +250,10 @@ class TestKeepingUp:
 
 
 class TestFieldLedger:
-    @pytest.mark.parametrize(("said", "value"), [("mail bob@example.com", "bob@example.com"), ("pay 12,345.60 EUR", 12345.6), ("due June 30, 2026", "2026-06-30"), ("预算5万元", 50_000)])
+    @pytest.mark.parametrize(
+        ("said", "value"),
+        [("mail bob@example.com", "bob@example.com"), ("pay 12,345.60 EUR", 12345.6), ("due June 30, 2026", "2026-06-30"), ("预算5万元", 50_000)],
+    )
     def test_the_ledger_knows_where_a_value_came_from(self, said: str, value: Any) -> None:
         """Fields outlive the messages they were read from."""
         assert {"user"} == {standing.origin for standing in field_standings(value, extract_fields([user(said)]))}
