@@ -106,7 +106,9 @@ def hold(
         write_json({"cases": results, "failed": len(faults)}, None)
     else:
         for result in results:
-            typer.echo(printable(f"{'ok' if result['fault'] is None else 'FAILED'}\t{result['name']}\t{result['fault'] or result['decision']}", keep="\t"))
+            typer.echo(
+                printable(f"{'ok' if result['fault'] is None else 'FAILED'}\t{result['name']}\t{result['fault'] or result['decision']}", keep="\t")
+            )
         typer.echo(f"{len(results)} cases, {len(faults)} failed.")
     if faults:
         raise typer.Exit(_FOUND)

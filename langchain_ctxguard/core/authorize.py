@@ -76,8 +76,8 @@ def traits_of(tool: str, policy: Policy | Sequence[Policy] | None) -> Traits:
 
 
 def fingerprint_of(policy: Policy | Sequence[Policy] | None) -> str:
-    """Return what approvals are bound to: another policy, another fingerprint. Of a function it is its name."""
-    parts = [rulebook(one).fingerprint if isinstance(one, ToolPolicy) else _name_of(one) for one in _each(policy)]
+    """Return what approvals are bound to: another policy, another fingerprint. Of a function it is its own `fingerprint`, else its name."""
+    parts = [rulebook(one).fingerprint if isinstance(one, ToolPolicy) else str(getattr(one, "fingerprint", _name_of(one))) for one in _each(policy)]
     return parts[0] if len(parts) == 1 else digest_of("\n".join(parts))
 
 
@@ -313,8 +313,7 @@ def _books(policy: Policy | Sequence[Policy] | None) -> list[Rulebook]:
 
 
 def _name_of(function: Callable[..., object]) -> str:
-    given = getattr(function, "fingerprint", None)
-    return str(given) if given else str(getattr(function, "__qualname__", type(function).__qualname__))
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def _ask_function(function: Callable[[ToolRequest], object], request: ToolRequest, judged: _Judged) -> None:
