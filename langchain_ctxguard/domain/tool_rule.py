@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from langchain_ctxguard.domain.faults import shown
 from langchain_ctxguard.domain.host import host_pattern
 from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.pattern import check_ignore_pattern
@@ -42,6 +43,19 @@ def _each(value: Any) -> Any:
 
 Name = Annotated[str, Field(min_length=1)]
 Names = Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(_names, json_schema_input_type=str | list[str])]
+
+
+def _origins(value: Any) -> Any:
+    origins = _names(value)
+    known = get_args(Origin)
+    for origin in origins if isinstance(origins, tuple) else (origins,):
+        if origin not in known:
+            msg = f"{shown(origin)} is no origin; use {', '.join(known[:-1])} or {known[-1]}"
+            raise ValueError(msg)
+    return origins
+
+
+Origins = Annotated[tuple[Origin, ...], Field(min_length=1), BeforeValidator(_origins, json_schema_input_type=Origin | list[Origin])]
 
 
 class PathRule(Value):
@@ -160,7 +174,7 @@ class ToolRule(Value):
     paths: Annotated[tuple[PathRule, ...], BeforeValidator(_each, json_schema_input_type=PathRule | list[PathRule])] = ()
     urls: Annotated[tuple[UrlRule, ...], BeforeValidator(_each, json_schema_input_type=UrlRule | list[UrlRule])] = ()
     consents: Mapping[str, bool | str | int] = Field(default_factory=dict)
-    require_origin: Mapping[str, Annotated[tuple[Origin, ...], BeforeValidator(_names), Field(min_length=1)]] = Field(default_factory=dict)
+    require_origin: Mapping[str, Origins] = Field(default_factory=dict)
     forbid_from: Mapping[str, Names] = Field(default_factory=dict)
     result_origin: Literal["registry"] | None = None
     """What this tool returns counts as the application's own record."""
@@ -185,6 +199,15 @@ class ToolRule(Value):
             msg = "an argument has a name"
             raise ValueError(msg)
         return named
+
+    @field_validator("when")
+    @classmethod
+    def _conditions_are_optional(cls, when: ByArgument) -> ByArgument:
+        for name, test in when.items():
+            if test.optional:
+                msg = f"`{name}` is optional in any condition: what is left out fits none of its values"
+                raise ValueError(msg)
+        return when
 
     @model_validator(mode="after")
     def _denial_requires_nothing(self) -> ToolRule:
