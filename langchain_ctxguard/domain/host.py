@@ -46,7 +46,8 @@ def place_of(address: str) -> Place:
     Raises:
         AddressRefusedError: with the reason.
     """
-    if any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"} for character in address):
+    is_plain = address.isascii() and address.isprintable() and " " not in address
+    if not is_plain and any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"} for character in address):
         # Programs drop a tab, stop at a blank, or keep it.
         msg = "it holds a blank or a character nobody sees"
         raise AddressRefusedError(msg)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
+from functools import cached_property
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -233,7 +234,7 @@ class ToolRule(Value):
         """Say whether a person is asked about a call that does not meet the rule, or about all it applies to."""
         return self.asks or self.otherwise == "ask" or (self.otherwise is None and any(getattr(self, key) for key in _ASKING))
 
-    @property
+    @cached_property
     def budget_id(self) -> str:
         """Name of what the rule's budget is counted under: it survives another limit, and rules before it that come and go."""
         assert self.budget is not None  # noqa: S101 - asked only of rules that have one

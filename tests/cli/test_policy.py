@@ -58,7 +58,8 @@ def test_check_says_what_is_odd(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(
         "constraints:\n  - {constraint_id: alone, text: x, enforcement: runtime}\n"
-        "tools:\n  default: deny\n  rules:\n    - {tool: '*', budget: {calls: 5}}\n    - {tool: x, verdict: deny, enforces: nobody}\n    - {tool: x, args: {a: 1}}\n",
+        "tools:\n  default: deny\n  rules:\n    - {tool: '*', budget: {calls: 5}}\n    - {tool: x, verdict: deny, enforces: nobody}\n"
+        "    - {tool: x, args: {a: 1}}\n",
         encoding="utf-8",
     )
     result = run("check", "--config", path)
@@ -79,8 +80,16 @@ def test_check_says_what_is_odd(tmp_path: Path) -> None:
         ({"tool": "drop_table"}, 1, "Denied `drop_table`: drops denies it. Do it another way, or tell the user that it is not allowed."),
         ({"tool": "pay", "args": {"amount": 5}}, 1, "Denied `pay`: no rule allows it. Use another tool, or tell the user so."),
         ({"tool": "pay", "args": {"amount": 50, "currency": "EUR"}}, 1, "A person has to agree to `pay`: pays says so. Wait for the answer."),
-        ({"tool": "pay", "args": {"amount": 50, "currency": "EUR"}, "approved": {"id": "boss", "role": "admin"}}, 0, "Allowed `pay`: pays allows it."),
-        ({"tool": "pay", "args": {"amount": 50, "currency": "EUR"}, "approved": {"id": "user", "role": "admin"}}, 1, "A person has to agree to `pay`"),
+        (
+            {"tool": "pay", "args": {"amount": 50, "currency": "EUR"}, "approved": {"id": "boss", "role": "admin"}},
+            0,
+            "Allowed `pay`: pays allows it.",
+        ),
+        (
+            {"tool": "pay", "args": {"amount": 50, "currency": "EUR"}, "approved": {"id": "user", "role": "admin"}},
+            1,
+            "A person has to agree to `pay`",
+        ),
     ],
 )
 def test_explain_tells_the_verdict_and_what_each_rule_says(file: Path, call: dict[str, object], code: int, sentence: str) -> None:
@@ -112,10 +121,18 @@ def test_explain_as_json_holds_the_verdict(file: Path) -> None:
 def test_cases_are_held_against_the_policy(file: Path, tmp_path: Path) -> None:
     """Each is named, and a failure says what was found instead."""
     cases = tmp_path / "cases.yaml"
-    cases.write_text("- {tool: read_a, expect: allow}\n- {name: drops stay, tool: drop_a, expect: deny, rule: drops}\n- {tool: drop_a, expect: ask}\n", encoding="utf-8")
+    cases.write_text(
+        "- {tool: read_a, expect: allow}\n- {name: drops stay, tool: drop_a, expect: deny, rule: drops}\n- {tool: drop_a, expect: ask}\n",
+        encoding="utf-8",
+    )
     result = run("test", cases, "--config", file)
     assert (1, "") == (result.exit_code, result.stderr)
-    assert ["ok\tread_a (1)\tallow", "ok\tdrops stay\tdeny", "FAILED\tdrop_a (3)\texpected ask, found deny: drops denies it", "3 cases, 1 failed."] == result.stdout.splitlines()
+    assert [
+        "ok\tread_a (1)\tallow",
+        "ok\tdrops stay\tdeny",
+        "FAILED\tdrop_a (3)\texpected ask, found deny: drops denies it",
+        "3 cases, 1 failed.",
+    ] == result.stdout.splitlines()
     lines = tmp_path / "cases.jsonl"
     lines.write_text('{"tool": "read_a", "expect": "allow"}\n\n{"tool": "drop_a", "because": "denies"}\n', encoding="utf-8")
     assert 0 == run("test", lines, "--config", file).exit_code
@@ -135,7 +152,9 @@ def test_cases_are_held_against_the_policy(file: Path, tmp_path: Path) -> None:
         ("test", ["broken.yaml"], "broken.yaml:1: "),
     ],
 )
-def test_what_cannot_be_used_is_said_and_ends_with_2(command: str, arguments: list[str], message: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_used_is_said_and_ends_with_2(  # noqa: PLR0917
+    command: str, arguments: list[str], message: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One sentence on standard error, no traceback."""
     monkeypatch.chdir(tmp_path)
     Path("map.yaml").write_text("tool: x\n")

@@ -518,3 +518,11 @@ def test_no_arguments_break_a_verdict(args: dict[str, Any]) -> None:
         base="/srv",
     )
     assert DENY is verdict(rules, request(**args), paths=LocalPaths(), budgets=Budgets(), origins=Origins()).decision
+
+
+def test_a_verdict_is_the_value_its_data_make() -> None:
+    """It is made without validation, and would have passed it: written out and read again it is the same."""
+    rules = policy({"tool": "tool", "verdict": "ask", "budget": {"calls": 1}, "consents": {"share": True}, "effect": "memory", "enforces": "c"})
+    for found in (verdict(None), verdict(rules), verdict(rules, consents=consents(share=True), budgets=Budgets())):
+        assert found == Verdict.model_validate(found.model_dump(mode="json"))
+        assert found == Verdict.model_validate_json(found.model_dump_json())

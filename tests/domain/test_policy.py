@@ -49,24 +49,50 @@ def rule(body: str) -> str:
         (rule("{tool: x, args: {a: {in: eu}}}"), "FILE:5: tools.rules[1].args.a.in: takes a list of values such as [eu, us], not 'eu'"),
         (
             rule("{tool: x, args: {a: {matches: '(?=x)'}}}"),
-            "FILE:5: tools.rules[1].args.a.matches: RE2 cannot take the pattern '(?=x)' (invalid perl operator: (?=). "
-            "It knows no lookaround and no back-references; repeats end at 1000.",
+            (
+                "FILE:5: tools.rules[1].args.a.matches: RE2 cannot take the pattern '(?=x)' (invalid perl operator: (?=). "
+                "It knows no lookaround and no back-references; repeats end at 1000."
+            ),
         ),
         (rule("{tool: x, paths: {arg: p}}"), "FILE:5: tools.rules[1].paths[0]: a path rule needs `within` or `protect`"),
-        (rule("{tool: x, paths: {arg: p, within: [.], protect: ['# x']}}"), "FILE:5: tools.rules[1].paths[0].protect: '# x' names no file; a pattern is a line such as `.git/` or `*.pem`"),
-        (rule("{tool: x, urls: {arg: u, hosts: ['https://x.example']}}"), "FILE:5: tools.rules[1].urls[0].hosts: 'https://x.example' is no host; write `example.com`, `*.example.com` or `example.com:8443`"),
-        (rule("{tool: x, require_origin: {to: [usr]}}"), "FILE:5: tools.rules[1].require_origin.to: 'usr' is no origin; use user, ai, tool, system or registry"),
+        (
+            rule("{tool: x, paths: {arg: p, within: [.], protect: ['# x']}}"),
+            "FILE:5: tools.rules[1].paths[0].protect: '# x' names no file; a pattern is a line such as `.git/` or `*.pem`",
+        ),
+        (
+            rule("{tool: x, urls: {arg: u, hosts: ['https://x.example']}}"),
+            "FILE:5: tools.rules[1].urls[0].hosts: 'https://x.example' is no host; write `example.com`, `*.example.com` or `example.com:8443`",
+        ),
+        (
+            rule("{tool: x, require_origin: {to: [usr]}}"),
+            "FILE:5: tools.rules[1].require_origin.to: 'usr' is no origin; use user, ai, tool, system or registry",
+        ),
         (rule("{tool: x, result_origin: user}"), "FILE:5: tools.rules[1].result_origin: Input should be 'registry'"),
-        (rule("{tool: x, approval: {approver: admin, expires_s: 0}}"), "FILE:5: tools.rules[1].approval.expires_s: Input should be greater than or equal to 1"),
+        (
+            rule("{tool: x, approval: {approver: admin, expires_s: 0}}"),
+            "FILE:5: tools.rules[1].approval.expires_s: Input should be greater than or equal to 1",
+        ),
         (rule("{tool: x, irreversible: 'yes please'}"), "FILE:5: tools.rules[1].irreversible: Input should be a valid boolean"),
         (rule("{tool: x, effect: delete}"), "FILE:5: tools.rules[1].effect: Input should be 'read', 'write' or 'memory'"),
         (rule("{tool: x, budget: {per: day}}"), "FILE:5: tools.rules[1].budget: a budget needs at least one of `calls`, `sum`, `tokens` and `cost`"),
         (rule("{tool: x, budget: {calls: 1, per: week}}"), "FILE:5: tools.rules[1].budget.per: Input should be 'thread', 'run' or 'day'"),
         (rule("{tool: x, budget: {sum: {a: -1}}}"), "FILE:5: tools.rules[1].budget: a budget is not negative"),
-        (rule("{tool: x, verdict: deny, args: {a: 1}}"), "FILE:5: tools.rules[1]: a rule that denies has nothing to require (`args`); say which calls it denies with `when`"),
-        (rule("{tool: x, enforces: no-x}"), "FILE:5: tools.rules[1]: it enforces 'no-x' and refuses nothing; give it a verdict of deny or ask, or something to require"),
-        (rule("{tool: x, when: {a: {in: [1], optional: true}}}"), "FILE:5: tools.rules[1].when: `a` is optional in any condition: what is left out fits none of its values"),
-        ("tools:\n  rules:\n    - {tool: x, id: a}\n    - {tool: y, id: a}\n", "FILE:2: tools.rules: two rules have the id 'a'; records could not tell them apart"),
+        (
+            rule("{tool: x, verdict: deny, args: {a: 1}}"),
+            "FILE:5: tools.rules[1]: a rule that denies has nothing to require (`args`); say which calls it denies with `when`",
+        ),
+        (
+            rule("{tool: x, enforces: no-x}"),
+            "FILE:5: tools.rules[1]: it enforces 'no-x' and refuses nothing; give it a verdict of deny or ask, or something to require",
+        ),
+        (
+            rule("{tool: x, when: {a: {in: [1], optional: true}}}"),
+            "FILE:5: tools.rules[1].when: `a` is optional in any condition: what is left out fits none of its values",
+        ),
+        (
+            "tools:\n  rules:\n    - {tool: x, id: a}\n    - {tool: y, id: a}\n",
+            "FILE:2: tools.rules: two rules have the id 'a'; records could not tell them apart",
+        ),
         (
             "tools:\n  rules:\n    - tool: x\n      paths:\n        arg: p\n        within: .\n        protekt: [a]\n",
             "FILE:7: tools.rules[0].paths[0].protekt: no such key; did you mean `protect`?",
@@ -150,11 +176,25 @@ def test_what_loads_fits_the_schema_and_what_does_not_load_mostly_does_not() -> 
     schema = ToolPolicy.json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate({**FULL, "default": "deny"}, schema)
-    for broken in ({"default": "maybe"}, {"rules": [{}]}, {"rules": [{"tool": "x", "verdikt": "deny"}]}, {"rules": [{"tool": "x", "effect": "delete"}]}):
+    for broken in (
+        {"default": "maybe"},
+        {"rules": [{}]},
+        {"rules": [{"tool": "x", "verdikt": "deny"}]},
+        {"rules": [{"tool": "x", "effect": "delete"}]},
+    ):
         assert not jsonschema.Draft202012Validator(schema).is_valid(broken)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*ToolRule.model_fields, "default", "rules", "arg", "in", "else"]), inner, max_size=4), max_leaves=10))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from([*ToolRule.model_fields, "default", "rules", "arg", "in", "else"]), inner, max_size=4)
+        ),
+        max_leaves=10,
+    )
+)
 def test_any_data_is_a_policy_or_a_configuration_error(data: Any) -> None:
     """Nothing else comes out of a config."""
     for given_ in (data, {"rules": data}, {"rules": [data]}):
