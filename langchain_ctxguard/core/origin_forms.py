@@ -37,6 +37,10 @@ _PARTS = re.compile(
 )
 _DIGIT_BEFORE = re.compile(r"[0-9] ")
 _DIGIT_AFTER = re.compile(r" [0-9]")
+_COUNTS = re.compile("[0-9０-９零〇一二两三四五六七八九十百千万亿]|hundred|thousand|million|billion", re.IGNORECASE)
+"""What every date and amount holds one of."""
+
+_LONGEST_FIELD = 80
 _TRAILING = ".,;:!?。，；：！？'\")]}>"
 
 _NUMBERS = frozenset({FieldKind.AMOUNT, FieldKind.QUANTITY})
@@ -203,7 +207,7 @@ def _compact(text: str) -> re.Pattern[str] | None:
 def _fields_that_are(text: str) -> list[ControlField]:
     """Return the one field a whole text is."""
     bare = text.strip()
-    if len(bare) > 80:  # noqa: PLR2004 - longer than any date or amount
+    if len(bare) > _LONGEST_FIELD or not _COUNTS.search(bare):
         return []
     return [field for field in extract_fields(bare) if field.kind in _REFORMATTED and len(field.raw) >= len(bare) - 1]
 

@@ -82,6 +82,7 @@ def _port(digits: str | None, scheme: str) -> int | None:
     return port
 
 
+@lru_cache(maxsize=4_096)
 def host_form(host: str) -> tuple[str, bool]:
     """Return the one form of a host, and whether it is an IP address.
 
