@@ -74,6 +74,15 @@ class PathRule(Value):
 
     optional: bool = Field(default=False, strict=True)
 
+    @field_validator("within")
+    @classmethod
+    def _roots_are_written_out(cls, roots: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for root in roots or ():
+            if root.startswith("~") or "$" in root or "%" in root or "\x00" in root:
+                msg = f"{root!r} means another folder for everybody; write the root out, or relative to this file"
+                raise ValueError(msg)
+        return roots
+
     @field_validator("protect")
     @classmethod
     def _patterns_protect(cls, patterns: tuple[str, ...] | None) -> tuple[str, ...] | None:

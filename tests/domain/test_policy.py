@@ -67,6 +67,10 @@ def rule(body: str) -> str:
             rule("{tool: x, require_origin: {to: [usr]}}"),
             "FILE:5: tools.rules[1].require_origin.to: 'usr' is no origin; use user, ai, tool, system or registry",
         ),
+        (
+            rule("{tool: x, paths: {arg: p, within: ['~/work']}}"),
+            "FILE:5: tools.rules[1].paths[0].within: '~/work' means another folder for everybody; write the root out, or relative to this file",
+        ),
         (rule("{tool: x, result_origin: user}"), "FILE:5: tools.rules[1].result_origin: Input should be 'registry'"),
         (
             rule("{tool: x, approval: {approver: admin, expires_s: 0}}"),
