@@ -47,6 +47,7 @@ bench-full: $(VENV)/.dev ## the long run: writes benchmarks/results and the numb
 	$(BIN)/python benchmarks/carried.py
 	$(BIN)/python benchmarks/poisonings.py
 	$(BIN)/python benchmarks/extractive.py
+	$(BIN)/python benchmarks/policy.py
 	$(BIN)/python -m benchmarks.store_trials
 	$(BIN)/python -m benchmarks.version_trials
 	$(BIN)/python -m benchmarks.judges.run

@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from langchain_ctxguard.core.approvals import binding_of, nearest_fault, opening, rejection
-from langchain_ctxguard.core.budgets import BudgetNotCountableError, charge_of
 from langchain_ctxguard.core.origins import Origins
 from langchain_ctxguard.core.paths import PathFacts
-from langchain_ctxguard.core.requirements import Known, Unmet, counts, unmet
+from langchain_ctxguard.core.requirements import Known, Unmet, charged, counts, unmet
 from langchain_ctxguard.core.rulebook import BookedRule, Rulebook, Traits, rulebook
 from langchain_ctxguard.domain.approval import Approval, arguments_digest
 from langchain_ctxguard.domain.budget import Budgets, Charge
 from langchain_ctxguard.domain.citation import GateReading
 from langchain_ctxguard.domain.consent import Consents
 from langchain_ctxguard.domain.control import ControlField
-from langchain_ctxguard.domain.policy import AskNeed, DoneCall, Finding, Policy, ToolPolicy, ToolRequest, Verdict
+from langchain_ctxguard.domain.policy import AskNeed, DoneCall, Finding, Policy, ToolPolicy, ToolRequest, Verdict, new_verdict
 from langchain_ctxguard.domain.tool_rule import Decision
 from langchain_ctxguard.domain.value import Value, digest_of
 from langchain_ctxguard.errors import PolicyError
@@ -57,8 +56,8 @@ def needs_of(request: ToolRequest, policy: Policy | Sequence[Policy] | None, *, 
             done = done or rule.order is not None
             if rule.budget is not None and (rule.budget.tokens is not None or rule.budget.cost is not None):
                 usage[rule.budget.per] = None
-            charge = _charge(booked, request, now, book.policy)
-            if charge is not None:
+            charge = charged(booked, request, book.policy, now)
+            if isinstance(charge, Charge) and counts(charge):
                 budgets[charge.key] = None
     return Needs(paths=paths, consents=tuple(consents), budgets=tuple(budgets), usage=tuple(usage), origins=origins, done=done)
 
@@ -76,8 +75,8 @@ def traits_of(tool: str, policy: Policy | Sequence[Policy] | None) -> Traits:
 
 
 def fingerprint_of(policy: Policy | Sequence[Policy] | None) -> str:
-    """Return what approvals are bound to: another policy, another fingerprint. Of a function it is its name."""
-    parts = [rulebook(one).fingerprint if isinstance(one, ToolPolicy) else _name_of(one) for one in _each(policy)]
+    """Return what approvals are bound to: another policy, another fingerprint. Of a function it is its own `fingerprint`, else its name."""
+    parts = [rulebook(one).fingerprint if isinstance(one, ToolPolicy) else str(getattr(one, "fingerprint", _name_of(one))) for one in _each(policy)]
     return parts[0] if len(parts) == 1 else digest_of("\n".join(parts))
 
 
@@ -189,16 +188,16 @@ def _judge_rule(booked: BookedRule, known: Known, judged: _Judged, *, is_clear: 
         decision = Decision.DENY if rule.verdict == "deny" else Decision(rule.otherwise or Decision.ASK)
         _take_down(Unmet("when", decision, f"it cannot be told whether `{name}` is one the rule means", f"Give `{name}` plainly."), booked, judged)
     elif rule.verdict == "deny":
-        judged.findings.append(_told(booked, "verdict", Decision.DENY, "the rule denies it", _OTHERWISE))
+        judged.findings.append(_told(booked, "verdict", Decision.DENY, f"{booked.id} denies it", _OTHERWISE))
         return True
     elif rule.asks:
         key = "verdict" if rule.verdict == "ask" else "approval"
-        judged.asks.append((_told(booked, key, Decision.ASK, "a person has to agree", "Wait for the answer."), _need(booked)))
+        judged.asks.append((_told(booked, key, Decision.ASK, f"{booked.id} says so", "Wait for the answer."), _need(booked)))
     if booked.requires:
-        for fault in unmet(booked, known):
+        charge = charged(booked, known.request, known.policy, known.now)
+        for fault in unmet(booked, known, charge):
             _take_down(fault, booked, judged)
-        charge = _charge(booked, known.request, known.now, known.policy)
-        if charge is not None:
+        if isinstance(charge, Charge) and counts(charge):
             judged.reserve.append(charge)
     if is_clear and rule.verdict in {"allow", "ask"}:
         judged.granted.append(booked.grant)
@@ -227,16 +226,6 @@ def _need(booked: BookedRule) -> AskNeed:
     return AskNeed(rules=(booked.id,)) if approval is None else AskNeed(rules=(booked.id,), approver=approval.approver, expires_s=approval.expires_s)
 
 
-def _charge(booked: BookedRule, request: ToolRequest, now: datetime, policy: ToolPolicy) -> Charge | None:
-    if booked.rule.budget is None:
-        return None
-    try:
-        charge = charge_of(request, booked.rule, booked.id, now=now, timezone=policy.timezone)
-    except BudgetNotCountableError:
-        return None  # the requirement says why, and denies
-    return charge if counts(charge) else None
-
-
 def _verdict(  # noqa: PLR0917
     judged: _Judged, request: ToolRequest, approvals: tuple[Approval, ...], rules: str, arguments: str, consents: Consents | None, now: datetime
 ) -> Verdict:
@@ -249,20 +238,22 @@ def _verdict(  # noqa: PLR0917
         decision = max((finding.decision for finding in findings), key=lambda one: -_RANK[one], default=Decision.ALLOW)
     elif not findings:
         decision = Decision.ALLOW
-    effect = next((one for one in ("write", "memory", "read") if one in judged.effects), request.effect or "write")
-    return Verdict(
-        decision=decision,
-        tool=request.tool,
-        findings=tuple(findings or judged.granted),
-        asks=asks if decision is Decision.ASK else (),
-        approvals=used if decision is Decision.ALLOW else (),
-        reserve=tuple(judged.reserve) if decision is not Decision.DENY else (),
-        reading=GateReading.of(consents, *judged.consents) if consents is not None and judged.consents else None,
-        effect=effect,
-        irreversible=judged.irreversible,
-        enforces=tuple(dict.fromkeys(judged.enforces)),
-        arguments=arguments,
-        fingerprint=rules,
+    effects = judged.effects
+    return new_verdict(
+        {
+            "decision": decision,
+            "tool": request.tool,
+            "findings": tuple(findings or judged.granted),
+            "asks": asks if decision is Decision.ASK else (),
+            "approvals": used if decision is Decision.ALLOW else (),
+            "reserve": tuple(judged.reserve) if decision is not Decision.DENY else (),
+            "reading": GateReading.of(consents, *judged.consents) if consents is not None and judged.consents else None,
+            "effect": next(one for one in ("write", "memory", "read") if one in effects) if effects else request.effect or "write",
+            "irreversible": judged.irreversible,
+            "enforces": tuple(dict.fromkeys(judged.enforces)),
+            "arguments": arguments,
+            "fingerprint": rules,
+        }
     )
 
 
@@ -313,8 +304,7 @@ def _books(policy: Policy | Sequence[Policy] | None) -> list[Rulebook]:
 
 
 def _name_of(function: Callable[..., object]) -> str:
-    given = getattr(function, "fingerprint", None)
-    return str(given) if given else str(getattr(function, "__qualname__", type(function).__qualname__))
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def _ask_function(function: Callable[[ToolRequest], object], request: ToolRequest, judged: _Judged) -> None:

@@ -11,20 +11,17 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.identity import is_synthetic, message_keys
 from langchain_ctxguard.core.normalize import key_of
-from langchain_ctxguard.core.origin_forms import Spellings, numbers_in, plain, runs_in, searched, spellings_of, stands_whole
+from langchain_ctxguard.core.origin_forms import Spellings, fields_in, numbers_in, plain, runs_in, searched, spellings_of, stands_whole
 from langchain_ctxguard.core.predicates import leaves_of
 from langchain_ctxguard.core.results import own_words, results_in
-from langchain_ctxguard.core.roles import EVIDENCE, NOTE, RULES, SUMMARY, calls_of, is_foreign_summary, is_note, is_request, speaker_of
+from langchain_ctxguard.core.roles import calls_of, is_foreign_summary, is_note, is_request, speaker_of
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.origin import Origin
 
 _COMMON = 64
 """A word in more texts than this tells none of them from the others."""
-
-_RETOLD = frozenset({EVIDENCE, NOTE, RULES, SUMMARY})
 
 
 class Standing(NamedTuple):
@@ -48,7 +45,7 @@ class _Text:
     told: str
     """What the tool had been told: it is no source of what it repeats."""
 
-    fields: frozenset[str] | None = None
+    fields: tuple[frozenset[str], frozenset[Decimal]] | None = None
 
 
 class Origins:
@@ -57,13 +54,15 @@ class Origins:
     Messages are known by their key: what was said stays said when its message leaves the state.
     """
 
-    def __init__(self, *, is_registry: Callable[[str], bool] | None = None) -> None:
+    def __init__(self, *, is_registry: Callable[[str], bool] | None = None, people: Collection[str] = ()) -> None:
         """Begin empty.
 
         Args:
             is_registry: Says by its name whether a tool's results are the application's own record; see `Rulebook.traits`.
+            people: Names that human messages of people carry. Any other name is an agent's: many graphs hand on what an agent said that way.
         """
         self._is_registry = is_registry
+        self._people = frozenset(people)
         self._texts: list[_Text] = []
         self._known: dict[str, None] = {}
         self._calls: dict[str, tuple[str, str]] = {}
@@ -125,13 +124,12 @@ class Origins:
                 is_record = bool(name) and not result.is_failed and self._is_registry is not None and self._is_registry(name)
                 self._add(key, "registry" if is_record else "tool", name or message.name or "", result.text, told)
 
-    @staticmethod
-    def _speaker(message: BaseMessage, *, is_root: bool) -> Origin:
+    def _speaker(self, message: BaseMessage, *, is_root: bool) -> Origin:
         speaker = speaker_of(message)
         if speaker == "tool":
             return "tool"
         # A system message in the list is sent by whoever fills the list; a summary or note is retold.
-        is_retold = is_note(message) or is_foreign_summary(message) or message.name in _RETOLD
+        is_retold = is_note(message) or is_foreign_summary(message) or (bool(message.name) and message.name not in self._people)
         is_person = speaker == "user" and is_root and is_request(message) and not is_retold
         return "user" if is_person else "ai"
 
@@ -164,17 +162,13 @@ class Origins:
 
     def _holding(self, looked_for: Spellings) -> Iterator[_Text]:
         for spelling in looked_for.texts:
-            for text in self._candidates(spelling):
-                if _holds(spelling, text.text):
-                    yield text
+            yield from (text for text in self._candidates(spelling) if _holds(spelling, text.text))
         if looked_for.number is not None:
             yield from (self._texts[place] for place in self._numbers.get(looked_for.number, ()))
         if looked_for.compact is not None:
-            for text in self._texts:
-                if _matches(looked_for.compact, text.text):
-                    yield text
-        if looked_for.keys:
-            yield from (text for text in self._texts if not looked_for.keys.isdisjoint(_fields_of(text)))
+            yield from (text for text in self._texts if _matches(looked_for.compact, text.text))
+        if looked_for.keys or looked_for.number is not None:
+            yield from (text for text in self._texts if _is_among(looked_for, _fields_of(text)))
 
     def _candidates(self, spelling: str) -> Iterable[_Text]:
         best: list[int] | None = None
@@ -203,14 +197,19 @@ def _matches(pattern: re.Pattern[str], text: str) -> bool:
     return any(stands_whole(found[0], text, found.start()) for found in pattern.finditer(text))
 
 
+def _is_among(looked_for: Spellings, fields: tuple[frozenset[str], frozenset[Decimal]]) -> bool:
+    keys, numbers = fields
+    return looked_for.number in numbers or not looked_for.keys.isdisjoint(keys)
+
+
 def _was_told(looked_for: Spellings, text: _Text) -> bool:
     """Say whether the tool that returned a text had been given the value: then it only says it back."""
     return bool(text.told) and any(_holds(spelling, text.told) for spelling in looked_for.texts)
 
 
-def _fields_of(text: _Text) -> frozenset[str]:
+def _fields_of(text: _Text) -> tuple[frozenset[str], frozenset[Decimal]]:
     if text.fields is None:
-        text.fields = frozenset(key_of(field) for field in extract_fields(text.said))
+        text.fields = fields_in(text.said)
         text.said = ""
     return text.fields
 
@@ -235,4 +234,4 @@ def _is_field(looked_for: Spellings, field: ControlField) -> bool:
         return True
     if looked_for.compact is not None and _matches(looked_for.compact, raw):
         return True
-    return key_of(field) in looked_for.keys
+    return key_of(field) in looked_for.keys or looked_for.number in fields_in(field.raw)[1]

@@ -56,7 +56,7 @@ class BookedRule:
         answer: Answer = True
         for name, judge, fits_none in self.when:
             values = values_at(request.args, name)
-            found = holds_for_any(judge, values) if values else fits_none
+            found = judge(values[0]) if len(values) == 1 else holds_for_any(judge, values) if values else fits_none
             if found is False:
                 return False
             if found is None:
@@ -77,7 +77,7 @@ class BookedRule:
             if not values:
                 if not is_optional:
                     yield name, True
-            elif holds_for_all(judge, values) is not True:
+            elif (judge(values[0]) if len(values) == 1 else holds_for_all(judge, values)) is not True:
                 yield name, False
 
 

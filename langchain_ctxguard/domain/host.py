@@ -46,7 +46,8 @@ def place_of(address: str) -> Place:
     Raises:
         AddressRefusedError: with the reason.
     """
-    if any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"} for character in address):
+    is_plain = address.isascii() and address.isprintable() and " " not in address
+    if not is_plain and any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"} for character in address):
         # Programs drop a tab, stop at a blank, or keep it.
         msg = "it holds a blank or a character nobody sees"
         raise AddressRefusedError(msg)
@@ -81,13 +82,14 @@ def _port(digits: str | None, scheme: str) -> int | None:
     return port
 
 
+@lru_cache(maxsize=4_096)
 def host_form(host: str) -> tuple[str, bool]:
     """Return the one form of a host, and whether it is an IP address.
 
     Raises:
         AddressRefusedError: with the reason.
     """
-    if host.startswith("["):
+    if host.startswith("[") and host.endswith("]"):
         return _ipv6(host[1:-1]), True
     if "%" in host:
         msg = "its host is encoded"
@@ -182,6 +184,6 @@ def host_pattern(text: str) -> HostPattern:
         msg = f"'{text}' is no host: {error}"
         raise ValueError(msg) from error
     if is_below and is_ip:
-        msg = f"'{text}': nothing is below an IP address"
+        msg = f"'{text}' is no host: nothing is below an IP address"
         raise ValueError(msg)
     return HostPattern(form, is_below, port)

@@ -101,6 +101,16 @@ class ToolPolicy(Value):
     def _timezone_is_known(cls, timezone: str) -> str:
         return known_timezone(timezone)
 
+    @property
+    def enforced(self) -> frozenset[str]:
+        """Ids of the constraints that a rule enforces."""
+        return frozenset(name for rule in self.rules for name in rule.enforces)
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """Ids of the constraints for which a rule has a person asked."""
+        return frozenset(name for rule in self.rules if rule.may_ask for name in rule.enforces)
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return the policy a mapping describes: what stands below `tools` in a config file.
@@ -240,3 +250,23 @@ class Verdict(Value):
         """What the model and a reader of the log are told."""
         words = {Decision.DENY: "Denied", Decision.ASK: "A person has to agree to", Decision.ALLOW: "Allowed"}
         return " ".join(filter(None, (f"{words[self.decision]} `{self.tool}`: {self.reason}.", self.instead)))
+
+
+_BLANK = {name: field.get_default() for name, field in Verdict.model_fields.items() if not field.is_required()}
+_SET = set(Verdict.model_fields)
+_new, _set = object.__new__, object.__setattr__
+
+
+def new_verdict(values: dict[str, Any]) -> Verdict:
+    """Return a verdict of values known to be right, without validating them: one is made for every call of every tool.
+
+    Args:
+        values: The required attributes, and those that differ from their default.
+    """
+    verdict = _new(Verdict)
+    # The four attributes of a pydantic model; the model is frozen, so they are set past it.
+    _set(verdict, "__dict__", {**_BLANK, **values})
+    _set(verdict, "__pydantic_fields_set__", _SET)
+    _set(verdict, "__pydantic_extra__", None)
+    _set(verdict, "__pydantic_private__", None)
+    return verdict

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -136,7 +137,7 @@ def plant(tree: list[tuple[str, str, str]], top: Path) -> None:
 
 @given(tree=trees(), asked=st.lists(st.sampled_from((*NAMES, "..", "..", ".", "")), min_size=1, max_size=7).map("/".join), is_absolute=st.booleans())
 def test_what_is_allowed_is_opened_inside(
-    tree: list[tuple[str, str, str]], asked: str, is_absolute: bool, tmp_path_factory: pytest.TempPathFactory
+    tree: list[tuple[str, str, str]], asked: str, is_absolute: object, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Over random trees with links: where a path is allowed, the file that opening or making it reaches lies below the root, as the kernel says."""
     top = tmp_path_factory.mktemp("tree").resolve()
@@ -148,14 +149,15 @@ def test_what_is_allowed_is_opened_inside(
     if fault is not None:
         return
     real_root = os.path.realpath(root)
-    for path in (os.path.join(root, text), os.path.normpath(os.path.join(root, text))):
+    # `Path` keeps `..` where it stands; joining keeps an absolute path as it is.
+    for path in (root / text, Path(os.path.normpath(root / text))):
         try:
             descriptor = os.open(path, os.O_RDONLY)
         except OSError:
             # Nothing there: what would be made lies where its folder leads.
             reached = os.path.realpath(path)
         else:
-            reached = os.readlink(f"/proc/self/fd/{descriptor}") if sys.platform == "linux" else os.path.realpath(path)
+            reached = str(Path(f"/proc/self/fd/{descriptor}").readlink()) if sys.platform == "linux" else os.path.realpath(path)
             os.close(descriptor)
         assert reached == real_root or reached.startswith(f"{real_root}/"), (text, reached)
 
@@ -172,7 +174,7 @@ def test_any_text_is_judged_or_refused(text: str) -> None:
     if path_fault(text, boundary, LexicalPaths()) is not None:
         return
     for form in readings(text):
-        end = os.path.normpath(os.path.join("/srv/app", form))
+        end = os.path.normpath(Path("/srv/app") / form)
         assert end == "/srv/app" or end.startswith("/srv/app/")
 
 
@@ -290,10 +292,10 @@ class TestProtection:
         ),
         st.lists(st.sampled_from(("a", "b", "ab", "c.x")), min_size=1, max_size=3).map("/".join),
     )
-    def test_whatever_git_ignores_is_protected(self, patterns: list[str], path: str) -> None:
+    def test_whatever_git_ignores_is_protected(self, patterns: list[str], path: str, tmp_path_factory: pytest.TempPathFactory) -> None:
         """The syntax is that of `.gitignore`, with one difference on the safe side: whether a name is a folder is not known."""
         protection = Protection(tuple(patterns))
-        if (is_ignored := git_ignores(patterns, path)) is not None and is_ignored:
+        if (is_ignored := git_ignores(patterns, path, tmp_path_factory)) is not None and is_ignored:
             assert protection.pattern_for(path) is not None
 
     @pytest.mark.parametrize("path", ["a/.GIT/x", "a/.ｇｉｔ/x", "a/.g\u200cit/x", "a/.git./x", "a/.git :x/y"])
@@ -302,21 +304,21 @@ class TestProtection:
         assert any(Protection((".git/",)).pattern_for(form) for form in comparable(path))
 
 
+GIT = shutil.which("git")
 _GIT: dict[tuple[str, ...], Path] = {}
 
 
-def git_ignores(patterns: list[str], path: str) -> bool | None:
+def git_ignores(patterns: list[str], path: str, made: pytest.TempPathFactory) -> bool | None:
     """Ask git itself; `None` where there is no git."""
+    if GIT is None:
+        return None
     key = tuple(patterns)
     if key not in _GIT:
-        import tempfile
-
-        folder = Path(tempfile.mkdtemp())
-        if subprocess.run(["git", "init", "-q", str(folder)], check=False, capture_output=True).returncode:
-            return None
+        folder = made.mktemp("git")
+        subprocess.run([GIT, "init", "-q", str(folder)], check=True, capture_output=True)
         (folder / ".git" / "info" / "exclude").write_text("\n".join(patterns) + "\n")
         _GIT[key] = folder
-    found = subprocess.run(["git", "-C", str(_GIT[key]), "check-ignore", "-q", "--no-index", path], check=False, capture_output=True)
+    found = subprocess.run([GIT, "-C", str(_GIT[key]), "check-ignore", "-q", "--no-index", path], check=False, capture_output=True)
     return found.returncode == 0
 
 
