@@ -48,6 +48,7 @@ bench-full: $(VENV)/.dev ## the long run: writes benchmarks/results and the numb
 	$(BIN)/python benchmarks/poisonings.py
 	$(BIN)/python benchmarks/extractive.py
 	$(BIN)/python benchmarks/policy.py
+	$(BIN)/python benchmarks/tool_calls.py
 	$(BIN)/python -m benchmarks.store_trials
 	$(BIN)/python -m benchmarks.version_trials
 	$(BIN)/python -m benchmarks.judges.run

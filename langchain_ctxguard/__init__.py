@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints, RollbackContext
     from langchain_ctxguard.graph.run_input import RunInput
     from langchain_ctxguard.graph.state import GuardedState
+    from langchain_ctxguard.graph.tools import PolicyToolNode, ToolGuard, guard_tools
     from langchain_ctxguard.graph.verifier import ContextVerifier
     from langchain_ctxguard.graph.verify_node import VerifyContext
     from langchain_ctxguard.records.consent_ledger import ConsentLedger
@@ -56,9 +57,11 @@ _HOMES = {
     "GuardStore": "backends.store",
     "GuardedState": "graph.state",
     "PinConstraints": "graph.nodes",
+    "PolicyToolNode": "graph.tools",
     "RollbackContext": "graph.nodes",
     "RunInput": "graph.run_input",
     "StructuredSummary": "domain.summary",
+    "ToolGuard": "graph.tools",
     "ToolPolicy": "domain.policy",
     "ToolRequest": "domain.policy",
     "Verdict": "domain.policy",
@@ -70,6 +73,7 @@ _HOMES = {
     "compact_messages": "compact",
     "diff_fields": "core.diff",
     "extract_fields": "core.extract",
+    "guard_tools": "graph.tools",
 }
 
 __all__ = [
@@ -90,9 +94,11 @@ __all__ = [
     "GuardStore",
     "GuardedState",
     "PinConstraints",
+    "PolicyToolNode",
     "RollbackContext",
     "RunInput",
     "StructuredSummary",
+    "ToolGuard",
     "ToolPolicy",
     "ToolRequest",
     "Verdict",
@@ -104,6 +110,7 @@ __all__ = [
     "compact_messages",
     "diff_fields",
     "extract_fields",
+    "guard_tools",
 ]
 
 

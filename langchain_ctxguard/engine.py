@@ -41,6 +41,7 @@ from langchain_ctxguard.core.effects import (
 )
 from langchain_ctxguard.domain.extensions import FieldExtractor
 from langchain_ctxguard.domain.summary import SummaryDraft
+from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
 from langchain_ctxguard.ports import CallHands, Clock, ConsentReading, Fact, Hook, Summarizer
 from langchain_ctxguard.records.consent_ledger import ConsentLedger
@@ -222,6 +223,9 @@ class Engine:
         """Tell the hooks of a step of a call, also of one that could not be put on record."""
         if isinstance(effect, NoteCall):
             self.record(effect.record)
+        if isinstance(answer, PortFailed):
+            detail = f"The record of a tool call could not be read or written ({answer.error}): {type(effect).__name__}."
+            self.record(ContextEvent(kind="store_failed", detail=detail))
         return answer
 
     def _summarize(self, effect: Summarize, summarizer: Summarizer) -> SummaryDraft | SummaryFailure:

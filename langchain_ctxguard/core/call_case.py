@@ -72,9 +72,6 @@ class Call:
     may_ask: bool = False
     """Whether a run waits here that can pause."""
 
-    is_answering: bool = False
-    """Whether the runtime names an approver: then the requester is who asked, not who runs the graph now."""
-
     shares_task: bool = False
     """Whether other calls ask in the same task: then an answer must name its question."""
 

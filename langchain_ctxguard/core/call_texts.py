@@ -91,7 +91,7 @@ def question_text(request: ToolRequest, verdict: Verdict, note: str = "") -> str
     roles = list(dict.fromkeys(need.approver for need in verdict.asks if need.approver))
     who = f" It takes the role {' and '.join(map(repr, roles))}, and somebody else than who asked for it." if roles else ""
     whose = f" Asked for by {request.requester}." if request.requester else ""
-    return " ".join(filter(None, (f"`{request.tool}`: {verdict.reason}.{who}{whose}", note)))
+    return " ".join(filter(None, (f"A person has to agree to `{request.tool}`: {verdict.reason}.{who}{whose}", note)))
 
 
 def _moment(at: datetime) -> str:

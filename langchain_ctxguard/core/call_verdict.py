@@ -15,7 +15,7 @@ from langchain_ctxguard.core.call_case import (
     need,
     tried,
 )
-from langchain_ctxguard.core.calls import effect_key
+from langchain_ctxguard.core.calls import effect_key, requester_of
 from langchain_ctxguard.core.effects import (
     PortFailed,
     ReadBudgets,
@@ -39,11 +39,10 @@ def judged(case: Case) -> ToolFlow[Verdict]:
     """Read what the rules look at, and return their verdict."""
     judge, now = case.judge, case.clock()
     needs = tried(lambda: judge.needs(case.request, now))
-    if case.ledger is None and case.request.thread and (case.call.is_answering or needs.done):
+    if case.ledger is None and case.request.thread and (needs.done or needs.consents):
         case.ledger = yield from ledger_of(case.request.thread)
-    if case.call.is_answering and case.ledger is not None and case.ledger.requester is not None:
-        # Whoever answers runs the graph now; the call is still made in the name of who asked for it.
-        case.request = case.request.model_copy(update={"requester": case.ledger.requester})
+    if case.ledger is not None:
+        case.request = case.request.model_copy(update={"requester": requester_of(case.request, case.ledger)})
     request = case.request
     if needs.consents:
         found = yield from need(ReadConsents(request.requester, request.thread))
@@ -75,6 +74,9 @@ def _as_it_stands(case: Case, verdict: Verdict) -> ToolFlow[Verdict]:
             if verdict.decision is Decision.ALLOW and not verdict.approvals and permission_of(request.tool, state) == "ask":
                 return _to_be_asked(case, verdict)
     if verdict.effect == "memory":
+        if case.ledger is None and request.thread:
+            case.ledger = yield from ledger_of(request.thread)
+            request = case.request = request.model_copy(update={"requester": requester_of(request, case.ledger)})
         if case.consents is None:
             found = yield from need(ReadConsents(request.requester, request.thread))
             case.consents = found if isinstance(found, Consents) else None

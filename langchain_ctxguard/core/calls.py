@@ -62,11 +62,12 @@ def question_about(
     kind: str = "approval",
     is_batch: bool = False,
     requester: str | None = None,
+    run: str | None = None,
 ) -> Question:
     """Return what to ask next: the same question while it is open, the next round of it once it was answered."""
     task = bindings[0].namespace
     asked = Question.model_validate(
-        {"bindings": tuple(bindings), "needs": tuple(needs), "task": task, "kind": kind, "is_batch": is_batch, "requester": requester}
+        {"bindings": tuple(bindings), "needs": tuple(needs), "task": task, "kind": kind, "is_batch": is_batch, "requester": requester, "run": run}
     )
     while (known := ledger.questions.get(asked.digest)) is not None and known.answer is not None:
         asked = asked.model_copy(update={"round": asked.round + 1})
@@ -87,16 +88,30 @@ def answered_questions(ledger: CallLedger, binding: Binding) -> tuple[QuestionSt
     return tuple(sorted(found, key=lambda state: -state.seq))
 
 
+def requester_of(request: ToolRequest, ledger: CallLedger) -> str | None:
+    """Return in whose name a call is made: whoever was behind the question its run waits for, until the run ends, whoever runs the graph since."""
+    if request.run is not None and request.run in ledger.requesters:
+        return ledger.requesters[request.run]
+    asked = [
+        state
+        for state in ledger.questions.values()
+        if any((one.call_id, one.namespace) == (request.call_id, request.namespace) for one in state.question.bindings)
+    ]
+    newest = max(asked, key=lambda state: state.seq, default=None)
+    return request.requester if newest is None else newest.question.requester
+
+
 def folded(events: Iterable[tuple[int, CallEvent]], ledger: CallLedger | None = None) -> CallLedger:  # noqa: C901, PLR0912 - one case for each event
     """Return what numbered events make of a ledger, oldest first."""
     start = ledger or CallLedger()
     questions, effects, taken = dict(start.questions), dict(start.effects), dict(start.taken)
-    approvals, done, requester, last = list(start.approvals), list(start.done), start.requester, start.seq
+    approvals, done, requesters, last = list(start.approvals), list(start.done), dict(start.requesters), start.seq
     for seq, event in events:
         last = seq
         match event:
             case Asked():
-                requester = event.question.requester
+                if event.question.run is not None:
+                    requesters[event.question.run] = event.question.requester
                 questions.setdefault(event.question.digest, QuestionState(question=event.question, seq=seq))
             case Answered():
                 state = questions.get(event.question)
@@ -130,7 +145,7 @@ def folded(events: Iterable[tuple[int, CallEvent]], ledger: CallLedger | None = 
             "taken": taken,
             "approvals": tuple(approvals),
             "done": tuple(done[-_DONE_KEPT:]),
-            "requester": requester,
+            "requesters": requesters,
         }
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from langchain_ctxguard.core.authorize import Needs, authorize, fingerprint_of, needs_of
 from langchain_ctxguard.core.call_case import Facts
@@ -14,7 +13,6 @@ from langchain_ctxguard.core.paths import PathFacts
 from langchain_ctxguard.core.rulebook import is_pattern, rulebook, tool_pattern
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.policy import Policy, ToolPolicy, ToolRequest, Verdict
-from langchain_ctxguard.domain.tool_rule import ToolRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,31 +57,6 @@ def watched_tools(policy: Sequence[Policy]) -> tuple[str, ...]:
     """Return the names and patterns of tools that rules about the order of calls wait for."""
     books = [rulebook(one) for one in policy if isinstance(one, ToolPolicy)]
     return tuple(dict.fromkeys(name for book in books for booked in book if booked.rule.order is not None for name in booked.rule.order.after))
-
-
-class Enforced(NamedTuple):
-    """Which constraints a policy keeps."""
-
-    enforced: frozenset[str]
-    """Some rule that can refuse a call, or have a person asked, names them."""
-
-    asked: frozenset[str]
-    """Some rule has a person asked for them."""
-
-
-def enforced_by(policy: Sequence[Policy]) -> Enforced:
-    """Return the ids of the constraints that rules name in `enforces`; a rule that can only allow enforces nothing."""
-    rules = [booked.rule for one in policy if isinstance(one, ToolPolicy) for booked in rulebook(one)]
-    asked = {name for rule in rules if _asks(rule) for name in rule.enforces}
-    refused = {name for rule in rules if rule.verdict == "deny" or any(getattr(rule, key) for key in _REFUSING) for name in rule.enforces}
-    return Enforced(frozenset(asked | refused), frozenset(asked))
-
-
-_REFUSING = ("args", "paths", "urls", "consents", "require_origin", "forbid_from", "budget", "order")
-
-
-def _asks(rule: ToolRule) -> bool:
-    return rule.asks or (rule.otherwise != "deny" and bool(rule.args or rule.urls or rule.require_origin or rule.otherwise == "ask"))
 
 
 def _names(tool: str, name: str) -> bool:

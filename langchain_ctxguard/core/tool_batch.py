@@ -69,7 +69,7 @@ def _asked(waiting: Sequence[tuple[Case, Verdict]]) -> ToolFlow[bool]:
     first.ledger = yield from ledger_of(str(first.request.thread))
     bindings = [bound(case) for case, _ in waiting]
     needs = [verdict.asks for _, verdict in waiting]
-    question = question_about(bindings, needs, first.ledger, is_batch=True, requester=first.request.requester)
+    question = question_about(bindings, needs, first.ledger, is_batch=True, requester=first.request.requester, run=first.request.run)
     outcome = yield from put_question(first, question, tuple(Shown(case.request, verdict) for case, verdict in waiting))
     if isinstance(outcome, NobodyThere):
         return False

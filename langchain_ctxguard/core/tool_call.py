@@ -118,7 +118,7 @@ def _asked(case: Case, verdict: Verdict, unknown: EffectState | None) -> ToolFlo
     assert ledger is not None  # noqa: S101 - read before
     asks = verdict.asks or ((AskNeed(rules=verdict.rules),) if unknown is not None else ())
     kind = "approval" if unknown is None else "outcome"
-    question = question_about([bound(case)], [asks], ledger, kind=kind, requester=case.request.requester)
+    question = question_about([bound(case)], [asks], ledger, kind=kind, requester=case.request.requester, run=case.request.run)
     shown = Shown(case.request, verdict, "" if unknown is None else texts.unknown_outcome_note(unknown.begun.at))
     outcome = yield from put_question(case, question, (shown,))
     if outcome is None:

@@ -104,7 +104,7 @@ class ToolPolicy(Value):
     @property
     def enforced(self) -> frozenset[str]:
         """Ids of the constraints that a rule enforces."""
-        return frozenset(name for rule in self.rules for name in rule.enforces)
+        return frozenset(name for rule in self.rules if rule.may_stop for name in rule.enforces)
 
     @property
     def asked(self) -> frozenset[str]:

@@ -40,6 +40,7 @@ class Question(Value):
     """Whether the calls of a message are asked about by their node, not each by itself."""
 
     requester: str | None = None
+    run: str | None = None
 
     @property
     def digest(self) -> str:
@@ -182,8 +183,8 @@ class CallLedger(Value):
 
     approvals: tuple[Approval, ...] = ()
     done: tuple[DoneCall, ...] = ()
-    requester: str | None = None
-    """Who is behind the newest question."""
+    requesters: Mapping[str, str | None] = Field(default_factory=dict)
+    """By run, in whose name its newest question was asked."""
 
 
 class CallRecord(Value):

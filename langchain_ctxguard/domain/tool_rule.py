@@ -243,6 +243,11 @@ class ToolRule(Value):
         """Say whether a person is asked about a call that does not meet the rule, or about all it applies to."""
         return self.asks or self.otherwise == "ask" or (self.otherwise is None and any(getattr(self, key) for key in _ASKING))
 
+    @property
+    def may_stop(self) -> bool:
+        """Say whether some call could be refused or asked about; a rule that can only allow stops nothing."""
+        return self.verdict in {"deny", "ask"} or any(getattr(self, key) for key in REQUIREMENTS)
+
     @cached_property
     def budget_id(self) -> str:
         """Name of what the rule's budget is counted under: it survives another limit, and rules before it that come and go."""

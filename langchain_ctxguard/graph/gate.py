@@ -40,6 +40,7 @@ from langchain_ctxguard.records.ledgers import CallLedgers
 from langchain_ctxguard.records.standing import StandingLog
 
 _THREADS = 256
+_TOOLS = 1_024
 Period = Literal["thread", "run", "day"]
 
 
@@ -66,8 +67,8 @@ class ToolGate:
         self._subject = subject
         self._paths = paths or LocalPaths()
         self._prices = prices
-        self._twins: dict[int, tuple[BaseTool, BaseTool]] = {}
-        self._by_name: dict[str, BaseTool] = {}
+        self._twins: Bounded[tuple[BaseTool, BaseTool]] = Bounded(_TOOLS)
+        self._by_name: Bounded[BaseTool] = Bounded(_TOOLS)
         self._origins: Bounded[Origins] = Bounded(_THREADS)
         self._roots: Bounded[Sequence[BaseMessage]] = Bounded(_THREADS)
         self._told: set[str] = set()
@@ -94,17 +95,25 @@ class ToolGate:
         if known is not None and known[0] is tool:
             return known[1]
         twin = guarded(tool, self)
-        self._twins[id(tool)] = (tool, twin)
-        self._by_name[twin.name] = twin
+        self._twins.put(id(tool), (tool, twin))
+        self._by_name.put(twin.name, twin)
         return twin
 
     def hides(self, tool: str) -> bool:
         """Say whether the policy wants a tool out of the model's sight."""
         return traits_of(tool, self.policy).is_hidden
 
-    def tool_named(self, name: str) -> BaseTool | None:
-        """Return a tool guarded here by its name."""
-        return self._by_name.get(name)
+    def tool_named(self, name: str, among: Sequence[BaseTool] | None = None) -> BaseTool | None:
+        """Return a tool by its name, guarded.
+
+        Args:
+            name: Of the tool.
+            among: The tools of the agent that calls; `None`: all that are guarded here.
+        """
+        if among is None:
+            return self._by_name.get(name)
+        found = next((tool for tool in among if tool.name == name), None)
+        return None if found is None else self.guarded(found)
 
     def report_unguarded(self, tool: Mapping[str, Any]) -> None:
         """Tell the hooks, once, of a tool that runs at the provider: no call of it ever comes by here."""
@@ -118,21 +127,21 @@ class ToolGate:
         """Tell the hooks of a tool that cannot be guarded."""
         self.engine.record(ContextEvent(kind="unguarded_tool", detail=detail))
 
-    def ask_about(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]]) -> None:
-        """Ask a person, once, about all calls of a message that take it."""
-        found = self._batch(calls)
+    def ask_about(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]], tools: Sequence[BaseTool]) -> None:
+        """Ask a person, once, about all calls of a message that take it; `tools` are those a call can be edited into."""
+        found = self._batch(calls, tools)
         if found is not None:
             flow, hands = found
             self.engine.run(flow, name="tool_questions", ledgers=self.ledgers, hands=hands)
 
-    async def aask_about(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]]) -> None:
+    async def aask_about(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]], tools: Sequence[BaseTool]) -> None:
         """Do as `ask_about` does, without blocking the event loop."""
-        found = self._batch(calls)
+        found = self._batch(calls, tools)
         if found is not None:
             flow, hands = found
             await self.engine.arun(flow, name="tool_questions", ledgers=self.ledgers, hands=hands)
 
-    def _batch(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]]) -> tuple[ToolFlow[None], Asking] | None:
+    def _batch(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]], tools: Sequence[BaseTool]) -> tuple[ToolFlow[None], Asking] | None:
         site = self.site(None)
         if not site.can_pause or site.thread is None:
             return None
@@ -145,7 +154,7 @@ class ToolGate:
                 batch.append((self.call(site, request), self.judge(request, site)))
         if not batch:
             return None
-        return tool_batch_flow(batch, clock=self.clock), Asking(self, site)
+        return tool_batch_flow(batch, clock=self.clock), Asking(self, site, tools)
 
     def site(self, runtime: Any) -> Site:
         """Return where the running call is made, its run named after the request that started it."""
@@ -218,7 +227,6 @@ class ToolGate:
         return Call(
             request,
             may_ask=site.can_pause and site.thread is not None,
-            is_answering=site.approver is not None,
             shares_task=site.shares_task,
             constraints=known.constraints,
             context_version=known.version,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, assert_never
@@ -37,8 +37,8 @@ class Gatekeeper(Protocol):
     def request(self, tool: BaseTool, args: Mapping[str, Any], call_id: str | None, site: Site) -> ToolRequest:
         """Return the call as rules see it."""
 
-    def tool_named(self, name: str) -> BaseTool | None:
-        """Return another guarded tool."""
+    def tool_named(self, name: str, among: Sequence[BaseTool] | None = None) -> BaseTool | None:
+        """Return another guarded tool: of those an agent has, where they are known."""
 
     def usage(self, site: Site, periods: tuple[str, ...]) -> dict[Period, Usage]:
         """Return what the models have used."""
@@ -71,6 +71,7 @@ class Asking:
 
     gate: Gatekeeper
     site: Site
+    tools: Sequence[BaseTool]
 
     def ask(self, effect: AskAboutCalls) -> PersonsAnswer | NobodyThere:
         """Put a question to a person."""
@@ -82,7 +83,7 @@ class Asking:
 
     def resolve(self, effect: ResolveCall) -> ToolRequest | None:
         """Return the call a person made of another, `None` where it cannot run here."""
-        target = self.gate.tool_named(effect.tool)
+        target = self.gate.tool_named(effect.tool, self.tools)
         args = None if target is None else parsed_arguments(target, effect.args)
         if target is None or args is None:
             return None
@@ -258,7 +259,9 @@ class ToolRun:
         return (content, None) if self.tool.response_format == "content_and_artifact" else content
 
     def _target(self, name: str) -> BaseTool | None:
-        return self.tool if name == self.tool.name else self.gate.tool_named(name)
+        if name == self.tool.name:
+            return self.tool
+        return self.gate.tool_named(name, getattr(self.frame.runtime, "tools", None) or None)
 
     def _can_fill(self, target: BaseTool) -> bool:
         """Say whether what a graph would inject into another tool is at hand."""

@@ -167,13 +167,13 @@ class PolicyToolNode(ToolNode):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002 - as a Runnable spells it
         """Ask what there is to ask, then run the calls."""
         with in_sight(self._state(input)):
-            self.gate.ask_about(self._calls(input))
+            self.gate.ask_about(self._calls(input), tuple(self.tools_by_name.values()))
             return super().invoke(input, config, **kwargs)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002 - as above
         """Do as `invoke` does, without blocking the event loop."""
         with in_sight(self._state(input)):
-            await self.gate.aask_about(self._calls(input))
+            await self.gate.aask_about(self._calls(input), tuple(self.tools_by_name.values()))
             return await super().ainvoke(input, config, **kwargs)
 
     def _state(self, given: Any) -> Any:

@@ -32,7 +32,6 @@ from langchain_ctxguard.core.crossing import with_found_late
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.identity import find_cut
 from langchain_ctxguard.core.items import plan_of
-from langchain_ctxguard.core.judge import enforced_by
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
@@ -220,7 +219,6 @@ class Turns:
         )
         """What judges tool calls."""
 
-        kept_by = enforced_by(policies)
         self._copies = Copies(given.consents, self.consents, record=self._engine.record, checks=extensions.invariants)
         self._on_record = None if self.store is None else OnRecord(self.store, self._engine.record, kept=given.versions_kept, clock=clock)
         self._registry = _reader_of(registry, self.store, clock)
@@ -230,8 +228,8 @@ class Turns:
             clock=moment,
             refresh=given.refresh,
             validators=extensions.validators,
-            enforced_by=kept_by.enforced,
-            asked_by=kept_by.asked,
+            enforced_by=frozenset[str]().union(*(one.enforced for one in policies if isinstance(one, ToolPolicy))),
+            asked_by=frozenset[str]().union(*(one.asked for one in policies if isinstance(one, ToolPolicy))),
         )
         self._fields = FieldPlan.of(given, same_text=extensions.same_text) if given.control_fields.watch else None
         self._drafts = Drafts()

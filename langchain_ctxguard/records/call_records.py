@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from langchain_ctxguard.domain.approval import canonical_arguments
 from langchain_ctxguard.domain.citation import action_ref
-from langchain_ctxguard.domain.encoded import encode_json
 from langchain_ctxguard.domain.log import Stream
 from langchain_ctxguard.domain.tool_call import CallRecord
 from langchain_ctxguard.domain.value import canonical_json
 from langchain_ctxguard.ports import BlobStore, Log
+from langchain_ctxguard.records.folds import sealed
 from langchain_ctxguard.records.versions import AUDIT, HasLog
 
 AuditDetail = Literal["full", "digest"]
@@ -37,7 +37,7 @@ class CallRecords:
         """
         key = canonical_json([record.thread or "", record.namespace.rpartition("|")[0]])
         refs = [] if record.call_id is None else [action_ref(record.call_id), action_ref(record.call_id, record.thread)]
-        body = encode_json({"schema_version": 1, "kind": "tool_call", **record.model_dump(mode="json", exclude_defaults=True)})
+        body = sealed({"kind": "tool_call", **record.model_dump(mode="json", exclude_defaults=True)})
         self._log.append(Stream(tenant=self._tenant, kind=AUDIT, key=key), [body], refs=refs)
 
     def keep(self, thread: str | None, content: Mapping[str, Any], *, is_needed: bool = False) -> str | None:

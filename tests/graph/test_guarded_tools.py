@@ -260,7 +260,7 @@ def test_the_ways_in_are_all_guarded() -> None:
         await twin.abatch([{"q": "a"}])
 
     asyncio.run(all_of_them())
-    twin._run(q="a", config={})  # noqa: SLF001 - the last way in there is
+    twin._run(q="a", config={})  # the last way in there is
     assert [] == ran
 
 

@@ -70,7 +70,7 @@ def test_the_question_has_the_shape_interfaces_know() -> None:
     asked = questions(say(agent_with(asking(Ran()), calls(("pay", {"amount": 1})), "ok")))[0].value
     assert {"name": "pay", "args": {"amount": 1}} == {key: asked["action_requests"][0][key] for key in ("name", "args")}
     assert [{"action_name": "pay", "allowed_decisions": ["approve", "edit", "reject", "respond"]}] == asked["review_configs"]
-    assert "a person has to agree" in asked["action_requests"][0]["description"]
+    assert "A person has to agree to `pay`: " in asked["action_requests"][0]["description"]
 
 
 def test_a_wrong_digest_opens_nothing_and_the_question_is_asked_again() -> None:
@@ -282,14 +282,14 @@ def test_a_late_answer_opens_nothing() -> None:
     ran, clock = Ran(), Clock(datetime(2026, 1, 1, tzinfo=UTC))
     policy = ToolPolicy.from_dict({"rules": [{"tool": "pay", "approval": {"expires_s": 60}}]})
 
-    class Slow(Exception):
+    class SlowError(Exception):
         pass
 
-    failing = ran.tool("pay", "amount:int", raises=Slow())
+    failing = ran.tool("pay", "amount:int", raises=SlowError())
     tools = guard_tools([failing], policy, clock=clock)
     agent = agent_with(tools, calls(("pay", {"amount": 1})), "ok")
     say(agent)
-    with pytest.raises(Slow):
+    with pytest.raises(SlowError):
         resume(agent, approve())
     clock.now += timedelta(minutes=5)
     asked = questions(say(agent, None))
@@ -341,3 +341,34 @@ def test_a_tool_that_asks_for_itself_is_not_given_our_answer() -> None:
     assert [] == got
     assert "paid 1" in told(resume(agent, "1234"))
     assert ["1234"] == got
+
+
+def test_a_call_stays_in_the_name_of_who_asked_for_it_until_the_run_ends() -> None:
+    """Whoever answers runs the graph; the consents that count are still those of the requester, in the next calls of the run too."""
+    from langchain_ctxguard.records.consent_ledger import ConsentLedger
+
+    ran, store = Ran(), GuardStore.open("memory://")
+    policy = ToolPolicy.from_dict(
+        {"rules": [{"tool": "pay", "verdict": "ask"}, {"tool": ["pay", "look"], "verdict": "default", "consents": {"keep": True}}]}
+    )
+    tools = asking(ran, policy=policy, store=store)
+    ledger = ConsentLedger(store)
+    ledger.grant("keep", value=True, subject="ann", basis="form", recorded_by="ann")
+    agent = agent_with(tools, calls(("pay", {"amount": 1})), calls(("look", {"q": "x"})), "ok", calls(("look", {"q": "y"})), "ok")
+    say(agent, context={"user_id": "ann"})
+    resume(agent, approve(), context={"user_id": "eve", "approver": {"id": "eve", "role": "admin"}})
+    assert ["pay", "look"] == ran.names
+    say(agent, "and another", context={"user_id": "eve", "approver": {"id": "eve", "role": "admin"}})
+    assert ["pay", "look"] == ran.names
+
+
+def test_a_call_cannot_be_edited_into_a_tool_the_agent_does_not_have() -> None:
+    """A guard that serves several agents lends none of them another's tools."""
+    ran = Ran()
+    own = guard()
+    own.tools([ran.tool("small", "amount:int")])
+    agent = agent_with(own.tools([ran.tool("pay", "amount:int")]), calls(("pay", {"amount": 1})), "ok")
+    say(agent)
+    again = questions(resume(agent, edit("small", {"amount": 2})))
+    assert "no such tool" in again[0].value["action_requests"][0]["description"]
+    assert [] == ran.calls

@@ -250,7 +250,7 @@ def test_the_record_is_linked_to_rules_and_context() -> None:
     from langchain_ctxguard.records.explain import explain
 
     ran, store = Ran(), GuardStore.open("memory://")
-    ConsentLedger(store).grant("keep", True, subject="ann", basis="form", recorded_by="ann")
+    ConsentLedger(store).grant("keep", value=True, subject="ann", basis="form", recorded_by="ann")
     guard = guard_of({"rules": [{"tool": "pay", "consents": {"keep": True}}]}, constraints=["Pay little."], store=store, subject="user_id")
     agent = agent_with(guard.tools([ran.tool("pay", "amount:int")]), calls(("pay", {"amount": 10})), "ok", middleware=[guard])
     say(agent, context={"user_id": "ann"})
@@ -316,7 +316,7 @@ def test_remembering_for_other_threads_takes_its_consent() -> None:
 
     assert "consent.cross_session_memory" in go()
     assert [] == ran.calls
-    ConsentLedger(store).grant("consent.cross_session_memory", True, subject="ann", basis="form", recorded_by="ann")
+    ConsentLedger(store).grant("consent.cross_session_memory", value=True, subject="ann", basis="form", recorded_by="ann")
     go()
     assert 1 == len(ran.calls)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +59,10 @@ class Trial:
         """Have a model make the calls of each turn; give `answer` to each question, with `context` as the one who answers."""
         made = [calls(*turn, ids=f"c{number}-") for number, turn in enumerate(turns)]
         if self.place == "direct":
+            tools = guard.tools(self.tools)
             for message in made:
                 with ThreadPoolExecutor() as pool:
-                    list(pool.map(lambda call, own=tuple(guard.tools(self.tools)): invoked(own, call), message.tool_calls))
+                    list(pool.map(partial(invoked, tools), message.tool_calls))
             return
         graph = self.graph(guard, made)
         state = graph.invoke({"messages": list(said)}, thread(), context=ANN)
@@ -195,7 +197,7 @@ def test_a_consent_taken_back_closes_the_gate(trial: Trial) -> None:
     writing: Turn = [("write", {"path": "a", "text": "b"})]
     trial.go(guard, writing)
     assert [] == trial.ran.calls
-    ledger.grant("keep", True, subject="ann", basis="form", recorded_by="ann")
+    ledger.grant("keep", value=True, subject="ann", basis="form", recorded_by="ann")
     trial.go(guard, writing)
     assert ["write"] == trial.ran.names
     ledger.revoke("keep", subject="ann", basis="changed her mind", recorded_by="ann")

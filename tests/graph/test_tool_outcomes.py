@@ -166,6 +166,7 @@ class Broken:
         self._inner, self._kinds, self._on = inner, kinds, on
 
     def __getattr__(self, name: str) -> Any:
+        """Be the log in everything else."""
         return getattr(self._inner, name)
 
     def append(self, stream: Any, *args: Any, **more: Any) -> list[Entry]:
@@ -288,7 +289,7 @@ def test_an_altered_record_denies(store: GuardStore, clock: Clock) -> None:
     ran = Ran()
     tool = pay(ran, store, clock)
     tool.invoke(PAY, thread())
-    entries = next(found for stream, found in store.log._entries.items() if stream.kind == "approvals")  # type: ignore[attr-defined]  # noqa: SLF001 - to alter it
+    entries = next(found for stream, found in store.log._entries.items() if stream.kind == "approvals")  # type: ignore[attr-defined]
     entries[-1] = entries[-1].model_copy(update={"body": json.dumps({**json.loads(entries[-1].body), "outcome": "failed"}).encode()})
     said = pay(ran, store, clock).invoke({**PAY, "id": "c2"}, thread())
     assert 1 == len(ran.calls)

@@ -132,10 +132,8 @@ def say(graph: Any, given: Any = "go", *, name: str = "t", is_async: bool = Fals
     """Run a graph with a message, or with a command, and return its state."""
     given = {"messages": [("user", given)]} if isinstance(given, str) else given
     if is_async:
-        found: dict[str, Any] = asyncio.run(graph.ainvoke(given, thread(name), **settings))
-        return found
-    found = graph.invoke(given, thread(name), **settings)
-    return found
+        return dict(asyncio.run(graph.ainvoke(given, thread(name), **settings)))
+    return dict(graph.invoke(given, thread(name), **settings))
 
 
 def questions(state: dict[str, Any]) -> list[Interrupt]:
