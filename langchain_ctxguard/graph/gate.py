@@ -72,6 +72,9 @@ class ToolGate:
         self._origins: Bounded[Origins] = Bounded(_THREADS)
         self._roots: Bounded[Sequence[BaseMessage]] = Bounded(_THREADS)
         self._told: set[str] = set()
+        self.is_listed = False
+        """Whether a `ToolGuard` guards all tools of an agent by this gate."""
+
         self._facts = facts or _nothing
 
     def tools(self, tools: Sequence[Any]) -> list[Any]:
@@ -98,6 +101,10 @@ class ToolGate:
         self._twins.put(id(tool), (tool, twin))
         self._by_name.put(twin.name, twin)
         return twin
+
+    def guards(self, tool: Any) -> bool:
+        """Say whether a call of a tool is going to be judged here."""
+        return self.is_listed or gate_of(tool) is self
 
     def hides(self, tool: str) -> bool:
         """Say whether the policy wants a tool out of the model's sight."""

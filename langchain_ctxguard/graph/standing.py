@@ -141,24 +141,30 @@ class Standing:
         thread, key, run = where.thread, answer.id, where.run
         return lambda: self.log.ask(thread, key, run=run, by="guard")
 
-    def refusal(self, request: ToolCallRequest, where: Whereabouts) -> ToolMessage | None:
-        """Return what the model sees of a call that must not run now; `None` where nothing stands in its way."""
+    def refusal(self, request: ToolCallRequest, where: Whereabouts, *, can_ask: bool = False) -> ToolMessage | None:
+        """Return what the model sees of a call that must not run now; `None` where nothing stands in its way.
+
+        Args:
+            request: The call.
+            where: Where it belongs.
+            can_ask: Whether the tool is guarded and asks a person itself, where the permissions of the thread want that.
+        """
         name = str(request.tool_call["name"])
         effect = self.effect(name, request.tool)
-        reason = self._reason(request, where, name, effect)
+        reason = self._reason(request, where, name, effect, can_ask=can_ask)
         if reason is None:
             return None
         self._record(ContextEvent(kind="tool_denied", detail=f"`{name}`: {reason.partition('.')[0]}."))
         return ToolMessage(f"Denied `{name}`: {reason}.", tool_call_id=str(request.tool_call["id"] or ""), name=name, status="error")
 
-    def _reason(self, request: ToolCallRequest, where: Whereabouts, name: str, effect: Effect | None) -> str | None:
+    def _reason(self, request: ToolCallRequest, where: Whereabouts, name: str, effect: Effect | None, *, can_ask: bool) -> str | None:
         digest = arguments_digest(request.tool_call["args"])
         try:
             if where.thread is not None and effect != "read":
                 self._note_replaced(request, where.thread, name, digest)
             state = StandingState() if where.thread is None else self.log.read(where.thread)
             reason = standing_verdict(effect, state, tool=name, arguments=digest)
-            if reason is None and permission_of(name, state) == "ask":
+            if reason is None and not can_ask and permission_of(name, state) == "ask":
                 reason = "the permissions of this thread want a person to be asked first, and nothing here can ask. Say what you would do and why"
             if reason is None and effect == "memory":
                 reason = self._unremembered(where)

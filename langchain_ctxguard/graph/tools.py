@@ -97,6 +97,7 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
         """Guard by the policy of `guard`, or of a config."""
         super().__init__()
         self.gate = gate_in(guard)
+        self.gate.is_listed = True
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]) -> Any:
         """Show the model the tools that the policy does not hide."""

@@ -817,7 +817,8 @@ class Turns:
 
     def tool_refusal(self, request: ToolCallRequest) -> ToolMessage | None:
         """Return what the model sees of a tool call that mode, open question, permissions or consents forbid; `None` where nothing does."""
-        return self.standing.refusal(request, whereabouts(request.runtime, self._subject))
+        where = whereabouts(request.runtime, self._subject)
+        return self.standing.refusal(request, where, can_ask=self.gate.guards(request.tool))
 
     def where(self, config: RunnableConfig | None) -> Whereabouts:
         """Return where a node of a plain graph belongs."""

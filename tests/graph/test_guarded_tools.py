@@ -10,7 +10,7 @@ from langchain.agents import AgentState
 from langchain_core.callbacks import CallbackManagerForToolRun
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, Tool, ToolException, tool
+from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, Tool, ToolException, tool
 from langgraph.config import get_stream_writer
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
 from langgraph.store.memory import InMemoryStore
@@ -183,12 +183,13 @@ def test_injected_arguments_are_neither_judged_nor_digested() -> None:
     assert [{"q": "x"}] * 3 == seen
 
 
-async def _fetch(**given: Any) -> tuple[list[dict[str, str]], dict[str, Any]]:
+async def _fetch(runtime: Annotated[object | None, InjectedToolArg()] = None, **given: Any) -> tuple[list[dict[str, str]], dict[str, Any]]:
+    assert isinstance(runtime, ToolRuntime)
     return [{"type": "text", "text": f"got {given['url']}"}], {"structured": given}
 
 
 def mcp_tool() -> BaseTool:
-    """Return a tool as the adapters of MCP servers make them: a JSON schema, async only, content and artifact."""
+    """Return a tool as the adapters of MCP servers make them: a JSON schema, async only, a runtime, content and artifact."""
     schema = {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
     return StructuredTool(name="fetch", description="Fetch.", args_schema=schema, coroutine=_fetch, response_format="content_and_artifact")
 

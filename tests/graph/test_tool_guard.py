@@ -296,11 +296,14 @@ def test_the_permission_map_of_a_thread_can_have_a_person_asked() -> None:
     ran = Ran()
     guard = guard_of({}, store=GuardStore.open("memory://"))
     guard.standing("t").set_permissions({"pay": "ask"}, by="ann")
-    agent = agent_with(guard.tools([ran.tool("pay", "amount:int")]), calls(("pay", {"amount": 1})), "ok")
-    assert 1 == len(questions(say(agent)))
-    assert [] == ran.calls
-    resume(agent, approve())
-    assert 1 == len(ran.calls)
+    plain = ran.tool("pay", "amount:int")
+    for tools, middleware in ((guard.tools([plain]), []), (guard.tools([plain]), [guard]), ([plain], [guard, ToolGuard(guard)])):
+        agent = agent_with(tools, calls(("pay", {"amount": 1})), "ok", middleware=middleware)
+        assert 1 == len(questions(say(agent)))
+        assert [] == ran.calls
+        resume(agent, approve())
+        assert 1 == len(ran.calls)
+        ran.calls.clear()
 
 
 def test_remembering_for_other_threads_takes_its_consent() -> None:

@@ -9,6 +9,7 @@ from typing import Any, assert_type
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langchain_core.tools import BaseTool
 from langgraph.graph import StateGraph
 from langgraph.store.base import BaseStore
 
@@ -23,6 +24,8 @@ from langchain_ctxguard import (
     GuardConfig,
     GuardedState,
     GuardStore,
+    PolicyToolNode,
+    ToolGuard,
     ToolPolicy,
     ToolRequest,
     Verdict,
@@ -30,6 +33,7 @@ from langchain_ctxguard import (
     acompact_messages,
     authorize,
     compact_messages,
+    guard_tools,
 )
 from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.domain.log import Entry
@@ -78,6 +82,14 @@ def guards_an_agent(model: BaseChatModel) -> None:
     guard = ContextGuard(constraints=["Only query orders.", Constraint.from_text("Never show a phone number.")], trigger=("tokens", 4_000))
     create_agent(model, middleware=[guard])
     create_agent(model, middleware=[guard.replacing_summarizer()])
+
+
+def guards_tools(guard: ContextGuard, model: BaseChatModel, tools: list[BaseTool]) -> None:
+    """Tools are wrapped, guarded by a middleware, or run in a node; a policy is a value, a mapping, a function or a file."""
+    create_agent(model, guard.tools(tools), middleware=[guard, ToolGuard(guard)])
+    StateGraph(GuardedState).add_node("tools", PolicyToolNode(tools, guard))
+    for policy in (ToolPolicy(), {"default": "deny"}, "ctxguard.yaml", [ToolPolicy(), lambda request: "ask"]):
+        assert_type(guard_tools(tools, policy, store="memory://", subject="user_id", audit="digest"), list[Any])
 
 
 def guards_a_graph(guard: ContextGuard, state: GuardedState) -> None:
