@@ -80,7 +80,11 @@ def budget_scope(request: ToolRequest, limit: BudgetRule, *, now: datetime, time
 
 def _summed(args: Mapping[str, object], name: str) -> Decimal:
     total = Decimal(0)
-    for value in values_at(args, name):
+    values = values_at(args, name)
+    if not values:
+        msg = f"`{name}` is left out, and nobody can add up what the tool takes then"
+        raise BudgetNotCountableError(msg, f"Give `{name}`.")
+    for value in values:
         number = number_in(value)
         if number is None or number < 0:
             msg = f"`{name}` is {value!r}, which cannot be added up"

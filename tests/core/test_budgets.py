@@ -93,6 +93,12 @@ def test_what_cannot_be_added_up_is_not_charged(amount: object) -> None:
         charge_of(ToolRequest(tool="pay", args={"amount": amount}, thread="t"), rule(sum={"amount": 10}), "r", now=NOW, timezone="UTC")
 
 
+def test_an_amount_that_is_left_out_is_not_free() -> None:
+    """Nobody knows what the tool takes then."""
+    with pytest.raises(BudgetNotCountableError, match="left out"):
+        charge_of(ToolRequest(tool="pay", thread="t"), rule(sum={"amount": 10}), "r", now=NOW, timezone="UTC")
+
+
 def test_all_items_of_a_list_count() -> None:
     """Several amounts in one call are one sum."""
     request = ToolRequest(tool="pay", args={"parts": [{"amount": 1}, {"amount": "2.5"}]}, thread="t")

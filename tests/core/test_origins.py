@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -285,3 +286,29 @@ def test_nothing_breaks_the_search(said: str, value: Any) -> None:
     """Messages and values can be anything."""
     known = Origins().follow([user(said)])
     assert all(standing.origin == "user" for standing in known.standings(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 200_000,
+        "a." * 100_000,
+        "1 111" * 40_000 + "x",
+        "1 " * 100_000,
+        "@" * 200_000,
+        "a@" * 100_000,
+        "%41" * 20_000,
+        "张" * 200_000,
+        "-1" * 100_000,
+    ],
+)
+def test_a_long_hostile_text_takes_no_longer_than_its_length(text: str) -> None:
+    """Patterns are bounded where they have to look ahead: a tool's result cannot stop the guard."""
+    start = time.thread_time()
+    known = Origins().follow([user(text)])
+    known.standings("bob@example.com")
+    known.standings(12345.6)
+    known.standings("DE89370400440532013000")
+    parts_of(text)
+    # It takes about a tenth of a second; what looks ahead without bound takes minutes.
+    assert time.thread_time() - start < 20
