@@ -291,15 +291,15 @@ def test_nothing_breaks_the_search(said: str, value: Any) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a" * 200_000,
-        "a." * 100_000,
-        "1 111" * 40_000 + "x",
-        "1 " * 100_000,
-        "@" * 200_000,
-        "a@" * 100_000,
-        "%41" * 20_000,
-        "张" * 200_000,
-        "-1" * 100_000,
+        "a" * 50_000,
+        "a." * 25_000,
+        "1 111" * 10_000 + "x",
+        "1 " * 25_000,
+        "@" * 50_000,
+        "a@" * 25_000,
+        "%41" * 8_000,
+        "张" * 50_000,
+        "-1" * 25_000,
     ],
 )
 def test_a_long_hostile_text_takes_no_longer_than_its_length(text: str) -> None:
