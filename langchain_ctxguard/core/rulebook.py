@@ -9,7 +9,18 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple
 
-from langchain_ctxguard.core.predicates import Answer, Judge, holds_for_all, holds_for_any, judge_of, leaves_of, loosely, texts_meant, values_at
+from langchain_ctxguard.core.predicates import (
+    Answer,
+    Judge,
+    holds_for_all,
+    holds_for_any,
+    judge_of,
+    leaves_of,
+    loosely,
+    may_be_json,
+    texts_meant,
+    values_at,
+)
 from langchain_ctxguard.domain.policy import Finding, ToolPolicy, ToolRequest
 from langchain_ctxguard.domain.tool_rule import REQUIREMENTS, Decision, Effect, ToolRule
 from langchain_ctxguard.domain.tool_test import ArgTest
@@ -67,7 +78,7 @@ class BookedRule:
         if not values:
             return fits_none
         restricts = self.rule.verdict in {"deny", "ask"}
-        if restricts and any(type(value) is str and value[:1] in "[{" for value in values):
+        if restricts and any(map(may_be_json, values)):
             # A tool may open a list written as JSON.
             values = [*values, *leaves_of(values)]
         if len(values) == 1:
@@ -115,7 +126,7 @@ class ValueIndex:
         places = set(self._others)
         for name, by_text in self._by_value.items():
             for value in values_at(request.args, name):
-                if not isinstance(value, str) or value[:1] in "[{":
+                if not isinstance(value, str) or may_be_json(value):
                     return self._rules
                 places.update(by_text.get(loosely(value), ()))
         return [self._rules[place] for place in sorted(places)]

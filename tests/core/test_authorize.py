@@ -360,6 +360,9 @@ class TestRequirements:
         known = Budgets(states={charge.key: budget_state([reserved(charge, reservation_of(asked), now=NOW)], now=NOW)})
         assert ALLOW is verdict(rules, asked, budgets=known).decision
         assert DENY is verdict(rules, asked.model_copy(update={"call_id": "c2"}), budgets=known).decision
+        nameless = asked.model_copy(update={"call_id": None})
+        held = budget_state([reserved(charge, reservation_of(nameless), now=NOW)], now=NOW)
+        assert DENY is verdict(rules, nameless, budgets=Budgets(states={charge.key: held})).decision
 
     def test_tokens_and_cost_deny_without_being_reserved(self) -> None:
         """They are read from what the models reported."""
