@@ -25,6 +25,7 @@ from langchain_ctxguard.errors import PolicyError
 _RANK = {Decision.DENY: 0, Decision.ASK: 1, Decision.ALLOW: 2}
 _OPEN = ToolPolicy()
 _ANY = AskNeed(rules=())
+_PLAINLY = "Give plain values."
 _OTHERWISE = "Do it another way, or tell the user that it is not allowed."
 
 
@@ -114,14 +115,14 @@ def authorize(
     """
     try:
         arguments = arguments_digest(request.args)
-    except TypeError as error:
-        finding = Finding(rule="arguments", key="args", decision=Decision.DENY, reason=str(error), instead="Give plain values.")
+    except (TypeError, ValueError, RecursionError) as error:
+        finding = Finding(rule="arguments", key="args", decision=Decision.DENY, reason=f"its arguments have no text form: {error}", instead=_PLAINLY)
         return Verdict(decision=Decision.DENY, tool=request.tool, findings=(finding,), fingerprint=fingerprint_of(policy))
     judged = _Judged()
     for one in _each(policy):
         if isinstance(one, ToolPolicy):
             known = Known(request, one, now, consents, budgets, fields, origins, done, paths, arguments)
-            _judge(rulebook(one), known, judged)
+            _judge_safely(one, known, judged)
         else:
             _ask_function(one, request, judged)
     return _verdict(judged, request, tuple(approvals), fingerprint_of(policy), arguments, consents, now)
@@ -139,6 +140,15 @@ class _Judged:
     enforces: list[str] = field(default_factory=list)
     effects: set[str] = field(default_factory=set)
     irreversible: bool = False
+
+
+def _judge_safely(policy: ToolPolicy, known: Known, judged: _Judged) -> None:
+    try:
+        _judge(rulebook(policy), known, judged)
+    except Exception as error:  # noqa: BLE001 - whatever fails there, the call must not run
+        # The error's own text may hold anything; it goes to nobody.
+        reason = f"a rule could not be evaluated ({type(error).__name__}), so nobody can tell whether it is allowed"
+        judged.findings.append(Finding(rule="rules", key="error", decision=Decision.DENY, reason=reason, instead="Report it."))
 
 
 def _judge(book: Rulebook, known: Known, judged: _Judged) -> None:

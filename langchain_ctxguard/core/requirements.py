@@ -229,7 +229,7 @@ def _budget(charge: Charge | BudgetNotCountableError, known: Known) -> Iterator[
         return
     if counts(charge):
         state = known.budgets.states.get(charge.key, _UNUSED)
-        own = reservation_of(known.request, known.arguments) if state.held or state.settled else None
+        own = reservation_of(known.request, known.arguments) if state.held and known.request.call_id else None
         if (fault := budget_fault(charge, state, own)) is not None:
             yield Unmet("budget", Decision.DENY, fault, advice)
     if (fault := usage_fault(charge.limit, known.budgets.usage.get(charge.limit.per))) is not None:

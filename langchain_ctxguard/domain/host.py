@@ -17,6 +17,7 @@ _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 # Old and new rules for international names read these differently: one client goes to fass.de, another to faß.de.
 _DEVIATING = frozenset("ßẞς\u200c\u200d")
 _MOST = 253
+_LONGEST = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,9 @@ def place_of(address: str) -> Place:
     Raises:
         AddressRefusedError: with the reason.
     """
+    if len(address) > _LONGEST:
+        msg = f"it is longer than {_LONGEST:,} characters, which programs cut in different places"
+        raise AddressRefusedError(msg)
     is_plain = address.isascii() and address.isprintable() and " " not in address
     if not is_plain and any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"} for character in address):
         # Programs drop a tab, stop at a blank, or keep it.
