@@ -271,7 +271,7 @@ def _is_mcp(tool: BaseTool) -> bool:
     return isinstance(tool.args_schema, dict) and tool.response_format == "content_and_artifact"
 
 
-class Wrapping(list[Any]):
+class Wrapping(list[BaseTool]):
     """`guard.tools`: called with tools, it returns them guarded.
 
     LangChain reads the tools that a middleware brings under the same name; as a list it holds none.

@@ -57,6 +57,12 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
     state_schema = GuardedAgentState
     transformers = (InternalCallTransformer,)
+    tools: Wrapping
+    """`guard.tools(tools)` returns tools that judge each of their calls by this guard's policy.
+
+        agent = create_agent(model, guard.tools(tools), middleware=[guard], checkpointer=saver)
+    """
+
     trace_policy: ClassVar[TracePolicy] = COUNTS_ONLY  # type: ignore[misc]  # a constant, as in LangChain's own
     """LangChain traces every hook with the whole request; ours shows counts only."""
 
@@ -131,10 +137,6 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         """Does the work; nodes of plain graphs share it."""
 
         self.tools = Wrapping(self.turns.gate)
-        """`guard.tools(tools)` returns tools that judge each of their calls by this guard's policy.
-
-            agent = create_agent(model, guard.tools(tools), middleware=[guard], checkpointer=saver)
-        """
 
         self._name = type(self).__name__
 

@@ -17,11 +17,15 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 BEGUN = Begun(effect="e", binding="b", tool="pay", at=NOW)
 
 VERSION_1 = [
-    b'{"question":{"bindings":[{"arguments":"a1","call_id":"c0","namespace":"tools:1","parts":{"amount":"p1"},"rules":"r","thread":"t","tool":"pay"}],'
-    b'"needs":[[{"approver":"admin","expires_s":60,"rules":["pay"]}]],"requester":"ann","run":"request/h1","task":"tools:1"},'
-    b'"at":"2026-03-01T00:00:00Z","schema_version":1,"type":"asked"}',
-    b'{"approver":{"id":"eve","role":"admin","surface":"console"},"at":"2026-03-01T00:01:00Z","contents":[null],"decisions":["approve"],"edited":[null],'
-    b'"question":"QUESTION","schema_version":1,"type":"answered"}',
+    (
+        b'{"question":{"bindings":[{"arguments":"a1","call_id":"c0","namespace":"tools:1","parts":{"amount":"p1"},"rules":"r","thread":"t","tool":"pay"}],'
+        b'"needs":[[{"approver":"admin","expires_s":60,"rules":["pay"]}]],"requester":"ann","run":"request/h1","task":"tools:1"},'
+        b'"at":"2026-03-01T00:00:00Z","schema_version":1,"type":"asked"}'
+    ),
+    (
+        b'{"approver":{"id":"eve","role":"admin","surface":"console"},"at":"2026-03-01T00:01:00Z","contents":[null],"decisions":["approve"],"edited":[null],'
+        b'"question":"QUESTION","schema_version":1,"type":"answered"}'
+    ),
     b'{"at":"2026-03-01T00:01:00Z","binding":"b","call_id":"c0","effect":"e","schema_version":1,"tool":"pay","type":"begun"}',
     b'{"at":"2026-03-01T00:01:01Z","effect":"e","outcome":"finished","receipt":"sha","schema_version":1,"type":"ended"}',
     b'{"approver":{"id":""},"at":"2026-03-01T00:02:00Z","question":"QUESTION","schema_version":1,"type":"refused","why":"digest"}',

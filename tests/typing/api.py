@@ -88,8 +88,10 @@ def guards_tools(guard: ContextGuard, model: BaseChatModel, tools: list[BaseTool
     """Tools are wrapped, guarded by a middleware, or run in a node; a policy is a value, a mapping, a function or a file."""
     create_agent(model, guard.tools(tools), middleware=[guard, ToolGuard(guard)])
     StateGraph(GuardedState).add_node("tools", PolicyToolNode(tools, guard))
-    for policy in (ToolPolicy(), {"default": "deny"}, "ctxguard.yaml", [ToolPolicy(), lambda request: "ask"]):
-        assert_type(guard_tools(tools, policy, store="memory://", subject="user_id", audit="digest"), list[Any])
+    assert_type(guard_tools(tools, ToolPolicy(), store="memory://", subject="user_id", audit="digest"), list[Any])
+    guard_tools(tools, {"default": "deny"})
+    guard_tools(tools, [ToolPolicy(), lambda request: "ask"])
+    guard_tools(tools, "ctxguard.yaml")
 
 
 def guards_a_graph(guard: ContextGuard, state: GuardedState) -> None:
