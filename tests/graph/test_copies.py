@@ -90,7 +90,8 @@ def test_consents_and_keys_cross_byte_for_byte(store: GuardStore, clock: Clock) 
     assert len(facts.made) >= 3
     head = head_of(agent, CONFIG)
     assert {"limits": ODD} == held(head)
-    assert head.body is not None and head.body.copied is not None
+    assert head.body is not None
+    assert head.body.copied is not None
     (key,) = head.body.copied.state
     assert '{"z": 1, "a": [1.0, "é", "e\u0301"], "big": ' + str(2**63 - 1) + "}" == key.value.data.decode()
     for record in facts.made:
@@ -211,7 +212,8 @@ def test_a_forged_copy_is_shown_to_nobody(store: GuardStore, clock: Clock) -> No
         forged.grant("retain_code", value=True, **BY)
         fake = forged.reader().read("ann", thread="t-1")
     head = head_of(agent, CONFIG)
-    assert head.body is not None and head.body.copied is not None
+    assert head.body is not None
+    assert head.body.copied is not None
     copied = head.body.copied.model_copy(update={"consents": fake})
     agent.update_state(CONFIG, {"ctxguard": head.model_copy(update={"body": head.body.model_copy(update={"copied": copied})}).to_dict()})
     agent.invoke(said("short"), CONFIG)
@@ -225,7 +227,8 @@ class Broken:
 
     def read(self, subject: str, **_: Any) -> Any:
         """Raise."""
-        raise StoreError(f"nothing is known of {subject}")
+        msg = f"nothing is known of {subject}"
+        raise StoreError(msg)
 
 
 def test_no_version_is_made_while_the_ledger_cannot_be_read(clock: Clock) -> None:
