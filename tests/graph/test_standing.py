@@ -283,11 +283,11 @@ def test_a_call_told_twice_with_different_arguments_is_reported() -> None:
     raw = [{"id": "c1", "type": "function", "function": {"name": "send_mail", "arguments": '{"to": "alice"}'}}]
     edited = AIMessage("", additional_kwargs={"tool_calls": raw}, tool_calls=[{"name": "send_mail", "args": {"to": "bob"}, "id": "c1"}])
     facts = Facts()
-    guard = guard_of(hooks=[facts], keep=("messages", 1))
+    guard = guard_of(hooks=[facts], keep=("messages", 1), trigger=("tokens", 3_000))
     agent = agent_of(answering(edited, "Sent.", call("send_mail", "c2", to="alice"), "Done."), guard, tools=[send_mail], checkpointer=InMemorySaver())
     agent.invoke(said("Mail bob."), thread())
     agent.invoke(said("And again."), thread())
-    chat(agent, 6)
+    chat(agent, 30)
 
     assert ["bob"] == DONE
     assert 1 == len(facts.events("arguments_mismatch"))
