@@ -78,14 +78,8 @@ def test_no_labelled_attack_opens_a_gate() -> None:
         ConsentLedger(store).deny(CROSS_SESSION_MEMORY, subject="ann", basis="consent", recorded_by="page")
         for row in rows:
             config = {"configurable": {"thread_id": row["id"], "user_id": "ann"}}
-            guard = guard_of(
-                store=store,
-                subject="user_id",
-                summarizer=Obeying(row.get("draft") or {"user_intent": "Go on"}),
-                hooks=[facts],
-                trigger=("tokens", 300),
-                constraints=(),
-            )
+            writer = Obeying(row.get("draft") or {"user_intent": "Go on"})
+            guard = guard_of(store=store, subject="user_id", summarizer=writer, hooks=[facts], trigger=("tokens", 300), constraints=())
             guard.set_mode(row["id"], "read_only")
             agent = agent_of(ScriptedChat(script=script), guard, tools=[remember, write], checkpointer=InMemorySaver())
             talk = [*convert_to_messages(row["messages"]), HumanMessage(f"Background. {WORDS * 6}"), AIMessage("Noted."), HumanMessage("Go on.")]
