@@ -42,7 +42,9 @@ async def test_what_a_summarizer_is_told_is_never_read_as_a_persons_word(is_asyn
     assert [BAN] == [rule.text for rule in guard.inferred(first)]
 
     view = model.seen[-1]
-    assert any("Do not call any tools." in str(message.content) for message in view)
+    # An order that a draft makes up leaves it; the summary is there.
+    assert not any("Do not call any tools." in str(message.content) for message in view)
+    assert SUMMARY in {message.name for message in view}
     later = [HumanMessage("Go on. " + "text " * 300), HumanMessage("And? " + "text " * 300), HumanMessage("So?")]
     again = await run([*view, *later], "t-2")
     assert [] == [rule.text for rule in guard.inferred(again) if rule.text != BAN]
