@@ -14,6 +14,8 @@ from langchain_ctxguard import (
     ChatModelSummarizer,
     CompactContext,
     Compaction,
+    ConsentLedger,
+    ConsentReader,
     Constraint,
     ContextGuard,
     ContextVerifier,
@@ -26,8 +28,9 @@ from langchain_ctxguard import (
     compact_messages,
 )
 from langchain_ctxguard.backends.memory import MemoryLog
+from langchain_ctxguard.domain.consent import Consent, Consents
 from langchain_ctxguard.domain.log import Entry
-from langchain_ctxguard.ports import BlobStore, Log, Summarizer, TextIndex, TokenCounter, VerifiableLog
+from langchain_ctxguard.ports import BlobStore, ConsentReading, Log, Summarizer, TextIndex, TokenCounter, VerifiableLog
 
 
 def compacts_objects(messages: list[BaseMessage]) -> None:
@@ -86,3 +89,13 @@ def verifies_somebody_elses_compaction(guard: ContextGuard, model: BaseChatModel
     graph = StateGraph(GuardedState)
     graph.add_node("read", verify.reader)
     graph.add_node("verify", verify)
+
+
+def reads_consents(store: GuardStore) -> None:
+    """A ledger writes, a reader answers, and a guard shows what reads."""
+    ledger = ConsentLedger(store, surface="settings page")
+    assert_type(ledger.grant("send_mail", value=True, subject="u-1", basis="consent", recorded_by="u-1"), Consent)
+    assert_type(ledger.reader(), ConsentReader)
+    assert_type(ContextGuard(store=store).consents, ConsentReading | None)
+    reading: ConsentReading = ConsentReader(store)
+    assert_type(reading.read("u-1", thread="t-1"), Consents)
