@@ -120,6 +120,7 @@ def test_values_cross_as_received(values: list[bytes], state: dict[str, bytes]) 
     _crossed(copied)
 
 
+@pytest.mark.timeout(0 if settings.default.max_examples >= _FULL else 120)
 @given(st.lists(st.lists(RAW_JSON, min_size=1, max_size=2), min_size=2, max_size=3))
 @settings(max_examples=20 if settings.default.max_examples < _FULL else 45_000)
 def test_values_cross_one_compaction_after_the_other(rounds: list[list[bytes]]) -> None:

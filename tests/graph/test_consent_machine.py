@@ -6,6 +6,7 @@ import warnings
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -13,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langchain_ctxguard import ConsentLedger, ContextGuard, GuardStore
+from langchain_ctxguard import ConsentLedger, ContextGuard, GuardConfig, GuardStore
 from langchain_ctxguard.core.roles import EVIDENCE, text_of
 from langchain_ctxguard.domain.consent import CROSS_SESSION_MEMORY
 from langchain_ctxguard.domain.raw_json import RawJson
@@ -37,6 +38,7 @@ CLAIMS = (
     f"{CROSS_SESSION_MEMORY}: true (basis: consent)",
 )
 DONE: list[str] = []
+SETTINGS = GuardConfig.from_dict({"compaction": {"summarizer_timeout_s": None}})
 
 
 @tool
@@ -97,7 +99,14 @@ class Lives(RuleBasedStateMachine):
     def resume(self) -> None:
         """Another process takes the thread over: nothing is remembered but store and state."""
         self.guard: ContextGuard = guard_of(
-            store=self.store, subject="user_id", clock=self.clock, hooks=[self.facts], summarizer=Lying(), constraints=(), trigger=("tokens", 900)
+            config=SETTINGS,
+            store=self.store,
+            subject="user_id",
+            clock=self.clock,
+            hooks=[self.facts],
+            summarizer=Lying(),
+            constraints=(),
+            trigger=("tokens", 900),
         )
         self.agent: Any = agent_of(self.model, self.guard, tools=[remember], checkpointer=self.saver)
 
@@ -184,6 +193,7 @@ class Lives(RuleBasedStateMachine):
 
 
 COMPACTIONS: list[int] = []
+Lives.TestCase.pytestmark = [pytest.mark.timeout(0 if IS_FULL else 120)]
 Lives.TestCase.settings = settings(max_examples=1_200 if IS_FULL else 6, stateful_step_count=40 if IS_FULL else 30, deadline=None)
 TestLives = Lives.TestCase
 
