@@ -62,7 +62,7 @@ def consents(*values: RawJson, status: ConsentStatus = ConsentStatus.GRANTED) ->
 
 def situation(head: ContextHead | None = None) -> Situation:
     """Return a conversation with something to leave."""
-    words = "word " * 400
+    words = "word " * 150
     talk = [message for turn in range(6) for message in (human(f"h{turn} {words}"), ai(f"a{turn}"))]
     return Situation(tail=talk, head=head or ContextHead(version=0))
 
@@ -230,7 +230,7 @@ def test_what_could_not_be_read_makes_no_version() -> None:
     done, (record,) = driven(Copied(), unread="StoreError")
     assert not done.is_new
     assert "StoreError" in record.reason
-    plan = Plan(settings=CompactionSettings(), trigger="full", keep=("turns", 1), window=2_000, limit=2_000, crossing=Crossing(unread="StoreError"))
+    plan = Plan(settings=CompactionSettings(), trigger="full", keep=("turns", 1), window=800, limit=800, crossing=Crossing(unread="StoreError"))
     with pytest.raises(CompactionError, match="StoreError"):
         list(compaction_flow(situation(), plan, count_characters))
 
@@ -279,3 +279,11 @@ def test_where_nothing_holds_it_nobody_goes_on() -> None:
         driven(Copied(), checks={"never": lambda before, after: False})
     assert ("never",) == raised.value.broken
     assert raised.value.record is not None
+
+
+def test_the_record_names_what_a_consent_opens() -> None:
+    """The tool rules that ask for it, as the policy names them; of a consent that opens nothing there is no entry."""
+    rules = {"f0": ("upload", "share")}
+    _, (record,) = driven(Copied(consents=consents(RawJson(data=b"true"), ODD)), opened_by=lambda name: rules.get(name, ()))
+    assert record.copied.opens == rules
+    assert [("f0", True), ("f1", False)] == [(one.field, one.is_true) for one in record.consents]

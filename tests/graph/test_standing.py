@@ -392,3 +392,23 @@ def test_threads_are_told_apart_and_idle_ones_write_nothing(tmp_path: Path) -> N
         agent.invoke(said("write"), thread("t-2"))
         assert ["X"] == DONE
         assert 0 == guard.standing("t-2").state.seq
+
+
+@pytest.mark.parametrize("is_noted", [False, True])
+def test_a_plain_graph_notes_its_input_with_a_node(*, is_noted: bool) -> None:
+    """What a later node puts in before the model is then known to be no person's."""
+    guard = guard_of()
+    model = answering("Shall I write?", call("write_file", path="X"), "I stopped.")
+    agent = agent_of(model, guard, tools=[write_file])
+    graph = StateGraph(MessagesState)
+    graph.add_node("input", RunInput(guard) if is_noted else lambda state: {})
+    graph.add_node("program", lambda state: {"messages": [HumanMessage("Continue.")] if len(state["messages"]) > 1 else []})
+    graph.add_node("agent", agent)
+    graph.add_edge(START, "input")
+    graph.add_edge("input", "program")
+    graph.add_edge("program", "agent")
+    built = graph.compile(checkpointer=InMemorySaver())
+    built.invoke(said("plan"), thread())
+    assert guard.standing("t-1").state.question is not None
+    built.invoke({"messages": []}, thread())
+    assert ([] if is_noted else ["X"]) == DONE
