@@ -51,6 +51,7 @@ bench-full: $(VENV)/.dev ## the long run: writes benchmarks/results and the numb
 	$(BIN)/python benchmarks/tool_calls.py
 	$(BIN)/python -m benchmarks.store_trials
 	$(BIN)/python -m benchmarks.version_trials
+	$(BIN)/python -m benchmarks.consents
 	$(BIN)/python -m benchmarks.judges.run
 	$(BIN)/python scripts/numbers.py
 	$(BIN)/pytest -n $(WORKERS) --hypothesis-profile=full tests

@@ -15,7 +15,7 @@ from langchain_ctxguard.core.compaction import Compacted, Plan, Situation, compa
 from langchain_ctxguard.core.dialect import listed, read_messages, write_like
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect
 from langchain_ctxguard.core.resolve import check_conflicts, resolve
-from langchain_ctxguard.core.situation import FieldPlan
+from langchain_ctxguard.core.situation import Crossing, FieldPlan
 from langchain_ctxguard.core.units import MOVED
 from langchain_ctxguard.core.view import Found, pins_digest, situation_in
 from langchain_ctxguard.domain.config import DEFAULT_WINDOW, CompactionSettings, ContextSize, GuardConfig, unique_constraints
@@ -229,6 +229,8 @@ class _Job:
             must_keep=wanted,
             inferred=given.inferred,
             fields=FieldPlan.of(given, now=now) if given.control_fields.watch else None,
+            # A list of messages has no ledger and no state: rules and fields are what invariants can speak about here.
+            crossing=Crossing(invariants=given.consents.invariants),
             strategy=engine.summarizer.name,
             fallback=engine.fallback.name,
         )

@@ -15,6 +15,7 @@ from langchain_ctxguard.cli import build_app
 from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.constraint import Enforcement, Scope
 from langchain_ctxguard.domain.field_settings import FieldSettings
+from langchain_ctxguard.domain.invariant import FORMS, ConsentSettings
 from langchain_ctxguard.domain.prefix import DriftReason, PrefixReport
 from langchain_ctxguard.domain.retention import Retention, Where
 from langchain_ctxguard.domain.value import Value
@@ -71,6 +72,13 @@ def test_every_key_of_the_control_fields_is_listed_with_its_default() -> None:
     assert list(expected.items()) == list(rows(section("configuration.md", "control_fields")).items())
     counts = rows(section("fields.md", "What the record says"))
     assert list(FieldCounts.model_fields) == list(counts)
+
+
+def test_every_key_of_the_consents_is_listed_with_its_default() -> None:
+    """The table has a row for each, in the order of the code; and each form of an invariant is explained."""
+    expected = {name: written(field.default) for name, field in ConsentSettings.model_fields.items()}
+    assert list(expected.items()) == list(rows(section("configuration.md", "consents")).items())
+    assert list(FORMS) == [name.partition(":")[0] for name in rows(section("invariants.md", "Invariants"))]
 
 
 def test_every_rule_key_is_listed_with_its_default() -> None:

@@ -57,8 +57,12 @@ def _is_free(table: str, where: str, schema: str) -> str:
 
 
 def _json(column: str) -> str:
-    r"""Return the expression for the JSON text of a name; `\u005c` is how `sql_rows.shown` writes a backslash."""
-    return rf"to_json(replace({column}, '\u005c', '\'))::text"
+    r"""Return the expression for the JSON text of a name, as it is in the digest that is the address.
+
+    A name stands in its row with backslashes and NUL escaped (`sql_rows.shown`). One with half a surrogate pair has no text here: no agent's role
+    makes a stream of that name.
+    """
+    return rf"replace(replace(to_json({column})::text, '\\u0000', '\u0000'), '\\u005c', '\\')"
 
 
 def _policy(name: str, where: str, rest: str) -> Iterator[str]:

@@ -18,8 +18,8 @@ _TAIL = 400
 _OWN = "context_"
 """How the names of this package's own messages begin."""
 
-_CLOSES = re.compile(r"[\s\"'”’»）)\]}*_`~.。!！…🙂-🙏]+$")
-_ENDS = re.compile(r"[?？⁇‽؟][\s\"'”’»）)\]}*_`~.。!！…]*$")
+_CLOSES = re.compile(r"\W+$")
+_ENDS = re.compile(r"[?？⁇‽؟]\W*$")
 _WAITS = re.compile(
     r"\b(?:please (?:confirm|let me know|choose|decide|advise|approve|say|tell me|reply|answer)|let me know (?:if|whether|which|how|what|when|once)"
     r"|(?:shall|should|may|can|could) I (?:go ahead|proceed|continue|start|begin|delete|send|run|do|make|apply|execute)"

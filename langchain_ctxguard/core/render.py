@@ -229,9 +229,11 @@ def copy_lines(copied: Copied | None) -> list[str]:
 
 
 def _consent_line(entry: Consent, copied: Copied) -> str:
-    holds = copied.consents is not None and entry.is_in_force(copied.consents.at)
-    if not holds or entry.value is None:
-        return one_line(f"{entry.field}: {entry.status if entry.status is not ConsentStatus.GRANTED else 'not in force'}")
+    at = None if copied.consents is None else copied.consents.at
+    if at is None or entry.value is None or not entry.is_in_force(at):
+        is_over = at is not None and entry.expires_at is not None and entry.expires_at <= at
+        status = entry.status if entry.status is not ConsentStatus.GRANTED else "expired" if is_over else "not in force"
+        return one_line(f"{entry.field}: {status}")
     return one_line(f"{entry.field}: {clipped(entry.value.data.decode(), _VALUE_SHOWN)} (basis: {clipped(readable(entry.basis), _LABEL_SHOWN)})")
 
 

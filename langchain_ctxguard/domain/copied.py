@@ -45,7 +45,9 @@ class Copied(Value):
     @property
     def told(self) -> tuple[object, ...]:
         """What of it is shown: two copies that tell the same are alike to a reader, whenever they were taken."""
-        consents = () if self.consents is None else tuple((entry.field, entry.status, entry.record_id, entry.hash) for entry in self.consents.entries)
+        held = self.consents
+        # Some end by the clock alone.
+        consents = () if held is None else tuple((one.field, one.status, one.hash, one.is_in_force(held.at)) for one in held.entries)
         standing = self.standing
         told = () if standing is None else (standing.mode, standing.question, standing.replaced, tuple(sorted(standing.permissions.items())))
         return consents, self.unspoken, told

@@ -23,6 +23,7 @@ from langgraph.types import Command
 from langchain_ctxguard.backends.agent_store import AgentStore
 from langchain_ctxguard.backends.checks import PreparedCheck
 from langchain_ctxguard.backends.memory import MemoryLog
+from langchain_ctxguard.backends.recent_streams import RecentStreams
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.compact import config_of, rules_of
 from langchain_ctxguard.core.authorize import traits_of
@@ -1018,7 +1019,9 @@ def _reader_of(registry: ConstraintReader | None, store: AgentStore | None, cloc
 
 def _standing_log(store: AgentStore | None, clock: Clock | None) -> StandingLog:
     """Return where standing state rests: in the store, else in this process."""
-    return StandingLog(MemoryLog(clock=clock), clock=clock) if store is None else StandingLog(store.log, tenant=store.tenant, clock=clock)
+    if store is None:
+        return StandingLog(RecentStreams(clock=clock), clock=clock, forgets=True)
+    return StandingLog(store.log, tenant=store.tenant, clock=clock)
 
 
 def _tells(head: ContextHead, copied: Copied) -> bool:

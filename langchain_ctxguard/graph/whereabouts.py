@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,26 +71,26 @@ def running_runtime() -> Any:
         return None
 
 
-_RUNS: Bounded[tuple[Callable[..., Any], str]] = Bounded(1_024)
+_RUNS: Bounded[tuple[Any, str]] = Bounded(1_024)
 
 
 def run_key(runtime: Any) -> str:
     """Return what names the run of a graph: the id its caller gave, else a name of our own that ends with the process.
 
-    A run whose caller gave no id is known by its stream writer, which LangGraph makes anew for each run and shares with its subgraphs.
+    A run whose caller gave no id is known by its control plane, which LangGraph makes anew for each run and shares with its subgraphs.
     """
     if runtime is None:
         return ""
     if (given := run_of(runtime)) is not None:
         return str(given)
-    writer = getattr(runtime, "stream_writer", None)
-    if writer is None or "<locals>" not in getattr(writer, "__qualname__", ""):
+    control = getattr(runtime, "control", None)
+    if control is None:
         return ""
-    known = _RUNS.get(id(writer))
-    # The writer is held: while it is, no other object has its identity.
-    if known is None or known[0] is not writer:
-        known = (writer, uuid.uuid4().hex)
-        _RUNS.put(id(writer), known)
+    known = _RUNS.get(id(control))
+    # The object is held: while it is, no other one has its identity.
+    if known is None or known[0] is not control:
+        known = (control, uuid.uuid4().hex)
+        _RUNS.put(id(control), known)
     return known[1]
 
 

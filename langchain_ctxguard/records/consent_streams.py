@@ -85,6 +85,10 @@ class ConsentStreams:
         """Return everything that ever happened to the consents of a subject, oldest first."""
         return self._checked(Fold(self.stream(subject)))
 
+    def words_after(self, word: Word) -> list[Word]:
+        """Return what happened to the consents of a subject after one word, oldest first."""
+        return self._checked(Fold(word.entry.stream, word.entry))
+
     def consents(self, fold: Fold, thread: str | None, now: datetime) -> tuple[Consent, ...]:
         """Return the word that holds on each field, for a thread or for all, with values as they were given."""
         picked = [(name, fold.words.get((name, thread)) if thread is not None else None, fold.words.get((name, None))) for name in fold.fields()]

@@ -75,14 +75,22 @@ class ConsentReader:
             return consent_of(word, self._streams.values(word.entry.stream.key, [word]))
         return None
 
-    def next_word(self, consent: Consent) -> Consent | None:
-        """Return the word that followed `consent` on its field in its thread: when and why it ended; `None`: it still stands.
+    def next_word(self, reference: str, *, thread: str | None = None) -> Consent | None:
+        """Return the word that took the place of a cited consent; `None`: it still stands, or there is none of that name.
+
+        Args:
+            reference: `Consent.ref`.
+            thread: Where it was used: a later word in that thread took its place there.
 
         Raises:
             StoreError: the ledger cannot be read, or was altered.
         """
-        later = [entry for entry in self.history(consent.subject, consent.field) if entry.seq > consent.seq]
-        return next((entry for entry in later if entry.thread in {None, consent.thread}), None)
+        for word in self._streams.find(reference):
+            scopes = {None, word.event.thread, thread}
+            for later in self._streams.words_after(word):
+                if later.event.field == word.event.field and later.event.thread in scopes:
+                    return consent_of(later, self._streams.values(later.entry.stream.key, [later]))
+        return None
 
     def _answer(self, fold: Fold, thread: str | None, at: datetime | None) -> Consents:
         moment = self._streams.now() if at is None else at

@@ -32,14 +32,18 @@ def explain(store: HasLog, action: str, *, thread: str | None = None, consents: 
     log: LogReader = store.log
     reader = consents or ConsentReader(store)
     entries = [entry for entry in log.find(action_ref(action, thread)) if entry.stream.tenant == store.tenant]
-    records = tuple(_link(entry) for entry in entries)
-    readings = [(entry, reading) for entry in entries if (reading := _reading(entry)) is not None]
-    chains = [_chain(log, reader, cited, reading, entry, thread or _thread(entry)) for entry, reading in readings for cited in reading.consents]
+    bodies = list(map(_body, entries))
+    readings = [(entry, body, reading) for entry, body in zip(entries, bodies, strict=True) if (reading := _reading(body)) is not None]
+    chains = [
+        _chain(log, reader, cited, reading, entry, thread=thread or _thread(entry, body))
+        for entry, body, reading in readings
+        for cited in reading.consents
+    ]
     return Explanation(
         action=action,
-        thread=thread or next((found for entry in entries if (found := _thread(entry))), None),
-        records=records,
-        readings=tuple(reading for _, reading in readings),
+        thread=thread or next(map(_thread, entries, bodies), None),
+        records=tuple(map(_link, entries, bodies)),
+        readings=tuple(reading for _, _, reading in readings),
         chains=tuple(chain for position, chain in enumerate(chains) if chain not in chains[:position]),
         faults=tuple(_faults(action, entries)),
     )
@@ -51,17 +55,17 @@ def _faults(action: str, entries: list[Entry]) -> list[str]:
     return [f"Entry {entry.seq} of {entry.stream} was altered." for entry in entries if not entry.is_intact()]
 
 
-def _chain(log: LogReader, reader: ConsentReader, cited: ConsentCitation, reading: GateReading, entry: Entry, thread: str | None) -> ConsentChain:  # noqa: PLR0917 - the two ends of a chain
+def _chain(log: LogReader, reader: ConsentReader, cited: ConsentCitation, reading: GateReading, entry: Entry, *, thread: str) -> ConsentChain:
     grant = reader.find(cited.reference)
     if grant is None:
         return ConsentChain(cited=cited, faults=(f"The consent '{cited.field}' that was cited ({cited.reference}) is not on record.",))
-    carried: tuple[RecordLink, ...] = ()
     faults = _misfits(cited, grant, reading)
-    if thread is not None:
-        found = [one for one in log.find(carried_ref(cited.reference, thread)) if grant.recorded_at <= one.at <= entry.at]
-        carried = tuple(_link(one) for one in found if one.stream.tenant == entry.stream.tenant)
-        faults += [f"Entry {one.seq} of {one.stream} was altered." for one in found if not one.is_intact()]
-    return ConsentChain(cited=cited, grant=grant, carried=carried, faults=tuple(faults))
+    later = reader.next_word(cited.reference, thread=thread)
+    if later is not None and later.seq <= reading.head.seq:
+        faults.append(f"The grant of '{cited.field}' had given way to entry {later.seq} ({later.status}) when the gate read it.")
+    found = [one for one in log.find(carried_ref(cited.reference, thread)) if grant.recorded_at <= one.at <= entry.at]
+    faults += [f"Entry {one.seq} of {one.stream} was altered." for one in found if not one.is_intact()]
+    return ConsentChain(cited=cited, grant=grant, carried=tuple(_link(one, _body(one)) for one in found), faults=tuple(faults))
 
 
 def _misfits(cited: ConsentCitation, grant: Consent, reading: GateReading) -> list[str]:
@@ -81,14 +85,12 @@ def _was_in_time(grant: Consent, moment: datetime) -> bool:
     return grant.at <= moment and (grant.expires_at is None or moment < grant.expires_at)
 
 
-def _link(entry: Entry) -> RecordLink:
-    data = _body(entry)
-    says = {name: value for name, value in data.items() if isinstance(value, str | int | float | bool)}
+def _link(entry: Entry, body: dict[str, Any]) -> RecordLink:
+    says = {name: value for name, value in body.items() if isinstance(value, str | int | float | bool)}
     return RecordLink(kind=entry.stream.kind, key=entry.stream.key, seq=entry.seq, hash=entry.hash, at=entry.at, says=says)
 
 
-def _reading(entry: Entry) -> GateReading | None:
-    body = _body(entry)
+def _reading(body: dict[str, Any]) -> GateReading | None:
     # A record may hold the reading itself, or the verdict it led to.
     inside = [body, *(value for value in body.values() if isinstance(value, dict))]
     found = next((part["reading"] for part in inside if isinstance(part.get("reading"), dict)), None)
@@ -100,9 +102,9 @@ def _reading(entry: Entry) -> GateReading | None:
         return None
 
 
-def _thread(entry: Entry) -> str | None:
+def _thread(entry: Entry, body: dict[str, Any]) -> str:
     """Return the thread an entry belongs to: what it says, else what its stream is named after."""
-    said = _body(entry).get("thread")
+    said = body.get("thread")
     if isinstance(said, str):
         return said
     try:

@@ -45,15 +45,17 @@ class _Fold(NamedTuple):
 class StandingLog:
     """Reads and writes standing state. Safe under threads; what a stream adds up to is kept until the stream moves."""
 
-    def __init__(self, log: Log, *, tenant: str = "default", clock: Clock | None = None) -> None:
+    def __init__(self, log: Log, *, tenant: str = "default", clock: Clock | None = None, forgets: bool = False) -> None:
         """Bind a log.
 
         Args:
             log: Where the events rest.
             tenant: Whose threads.
             clock: Says what time it is; `None`: the system's, in UTC.
+            forgets: The log may drop whole threads, as one in memory does: then that one is gone is no sign of tampering.
         """
         self._log = log
+        self._forgets = forgets
         self._tenant = tenant
         self.now: Clock = clock or (lambda: datetime.now(UTC))
         self._folds: OrderedDict[str, _Fold] = OrderedDict()
@@ -71,7 +73,11 @@ class StandingLog:
         head = self._log.heads([stream])[0]
         if head == known.state.seq:
             return known.state
-        if head < known.state.seq:
+        if head < known.state.seq and self._forgets:
+            with self._lock:
+                self._folds.pop(thread, None)
+            known = _Fold(None, StandingState())
+        elif head < known.state.seq:
             raise LogTamperedError(stream, seq=head, reason=f"it ended at entry {known.state.seq} before, and ends at {head} now")
         entries = self._log.read(stream, since=known.state.seq)
         if (broken := verify(entries, after=known.last, stream=stream)) is not None:

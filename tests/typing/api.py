@@ -17,14 +17,18 @@ from langchain_ctxguard import (
     ChatModelSummarizer,
     CompactContext,
     Compaction,
+    ConsentLedger,
+    ConsentReader,
     Constraint,
     ContextGuard,
     ContextVerifier,
+    Extensions,
     ExtractiveSummarizer,
     GuardConfig,
     GuardedState,
     GuardStore,
     PolicyToolNode,
+    RunInput,
     ToolGuard,
     ToolPolicy,
     ToolRequest,
@@ -36,8 +40,13 @@ from langchain_ctxguard import (
     guard_tools,
 )
 from langchain_ctxguard.backends.memory import MemoryLog
+from langchain_ctxguard.core.invariants import Broken, broken
+from langchain_ctxguard.core.standing import arguments_digest, standing_verdict
+from langchain_ctxguard.domain.consent import Consent, Consents
+from langchain_ctxguard.domain.invariant import StructuredState
 from langchain_ctxguard.domain.log import Entry
-from langchain_ctxguard.ports import BlobStore, Log, Summarizer, TextIndex, TokenCounter, VerifiableLog
+from langchain_ctxguard.domain.standing import StandingState
+from langchain_ctxguard.ports import BlobStore, ConsentReading, Log, Summarizer, TextIndex, TokenCounter, VerifiableLog
 
 
 def compacts_objects(messages: list[BaseMessage]) -> None:
@@ -118,3 +127,28 @@ def verifies_somebody_elses_compaction(guard: ContextGuard, model: BaseChatModel
     graph = StateGraph(GuardedState)
     graph.add_node("read", verify.reader)
     graph.add_node("verify", verify)
+
+
+def reads_consents(store: GuardStore) -> None:
+    """A ledger writes, a reader answers, and a guard shows what reads."""
+    ledger = ConsentLedger(store, surface="settings page")
+    assert_type(ledger.grant("send_mail", value=True, subject="u-1", basis="consent", recorded_by="u-1"), Consent)
+    assert_type(ledger.reader(), ConsentReader)
+    assert_type(ContextGuard(store=store).consents, ConsentReading | None)
+    reading: ConsentReading = ConsentReader(store)
+    assert_type(reading.read("u-1", thread="t-1"), Consents)
+
+
+def holds_what_stands(guard: ContextGuard, model: BaseChatModel, state: StructuredState) -> None:
+    """An application sets where a thread stands and says what must hold; a gate of its own asks the pure judgement."""
+    guard.set_mode("t-1", "plan", by="ann")
+    standing = guard.standing("t-1")
+    standing.set_permissions({"send_mail": "deny"})
+    assert_type(standing.state, StandingState)
+    assert_type(standing_verdict("write", standing.state, tool="send_mail", arguments=arguments_digest({"to": "a"})), str | None)
+    assert_type(ContextGuard.synthetic("Continue."), HumanMessage)
+    create_agent(model, middleware=[RunInput(guard), guard])
+    graph = StateGraph(GuardedState)
+    graph.add_node("input", RunInput(guard))
+    Extensions(invariants={"rules": lambda before, after: set(before.constraints) <= set(after.constraints)})
+    assert_type(broken((), state, state), tuple[Broken, ...])
