@@ -63,7 +63,7 @@ def _chain(log: LogReader, reader: ConsentReader, cited: ConsentCitation, readin
     later = reader.next_word(cited.reference, thread=thread)
     if later is not None and later.seq <= reading.head.seq:
         faults.append(f"The grant of '{cited.field}' had given way to entry {later.seq} ({later.status}) when the gate read it.")
-    found = [one for one in log.find(carried_ref(cited.reference, thread)) if grant.recorded_at <= one.at <= entry.at]
+    found = [one for one in log.find(carried_ref(cited.reference, thread)) if one.at <= entry.at]
     faults += [f"Entry {one.seq} of {one.stream} was altered." for one in found if not one.is_intact()]
     return ConsentChain(cited=cited, grant=grant, carried=tuple(_link(one, _body(one)) for one in found), faults=tuple(faults))
 
