@@ -275,7 +275,17 @@ class ConsentLedger:
             return "expired"
         scopes = {asked.thread, None}
         is_overtaken = any(word.entry.seq > asked.seq for (name, thread), word in fold.words.items() if name == asked.field and thread in scopes)
-        return "stale" if is_overtaken else None
+        return "stale" if is_overtaken or self._is_asked_otherwise(digest, asked) else None
+
+    def _is_asked_otherwise(self, digest: str, asked: ConsentQuestion) -> bool:
+        """Say whether the same was asked in other words since: a yes to the older ones would be one to what the person does not see."""
+        asked_since = False
+        for known, other in self._questions.of(asked.subject):
+            is_same_thing = (other.field, other.thread) == (asked.field, asked.thread)
+            if asked_since and is_same_thing and (other.text, other.purpose, other.options) != (asked.text, asked.purpose, asked.options):
+                return True
+            asked_since = asked_since or known == digest
+        return False
 
     def _refused(self, digest: str, subject: str | None, because: RefusedBecause, recorded_by: str) -> ConsentAnswer:
         body = {"schema_version": 1, "type": "refused", "question": digest, "because": because, "recorded_by": recorded_by, "surface": self.surface}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -15,6 +16,8 @@ from langchain_ctxguard.domain.log import Entry
 from langchain_ctxguard.ports import LogReader
 from langchain_ctxguard.records.consents import ConsentReader
 from langchain_ctxguard.records.versions import HasLog
+
+T = TypeVar("T")
 
 
 def explain(store: HasLog, action: str, *, thread: str | None = None, consents: ConsentReader | None = None) -> Explanation:
@@ -43,10 +46,19 @@ def explain(store: HasLog, action: str, *, thread: str | None = None, consents: 
         action=action,
         thread=thread or next(map(_thread, entries, bodies), None),
         records=tuple(map(_link, entries, bodies)),
-        readings=tuple(reading for _, _, reading in readings),
-        chains=tuple(chain for position, chain in enumerate(chains) if chain not in chains[:position]),
+        # Each step of a call repeats what was read.
+        readings=_unlike(reading for _, _, reading in readings),
+        chains=_unlike(chains),
         faults=tuple(_faults(action, entries)),
     )
+
+
+def _unlike(items: Iterable[T]) -> tuple[T, ...]:
+    found: list[T] = []
+    for item in items:
+        if item not in found:
+            found.append(item)
+    return tuple(found)
 
 
 def _faults(action: str, entries: list[Entry]) -> list[str]:
