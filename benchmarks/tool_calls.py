@@ -71,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="measure less and write nothing")
     small: bool = parser.parse_args().small
-    found = rows(100 if small else 4_000)
+    found = rows(100 if small else 2_000)
     print(table(found))
     if not small:
         write(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import assert_never
+from typing import NamedTuple, assert_never
 from zoneinfo import ZoneInfo
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -95,36 +95,54 @@ def _summed(args: Mapping[str, object], name: str) -> Decimal:
     return total
 
 
-def budget_state(events: Iterable[BudgetEvent], *, now: datetime) -> BudgetState:
-    """Return what a budget's events add up to. A reservation counts once, whoever makes it again; one that ran stays used.
+class Tally(NamedTuple):
+    """What events add up to so far, to go on from."""
+
+    held: Mapping[str, Held] = {}
+    settled: Mapping[str, Held] = {}
+    calls: int = 0
+    sums: Mapping[str, Decimal] = {}
+
+
+def tallied(events: Iterable[BudgetEvent], before: Tally | None = None) -> Tally:
+    """Return what further events make of a tally. A reservation counts once, whoever makes it again; one that ran stays used.
 
     An outcome that comes after the lease still counts: it tells what was unknown. One that was released and is made again is running again.
     """
-    held: dict[str, Held] = {}
-    settled: dict[str, Held] = {}
+    before = before or Tally()
+    held, settled, calls, sums = dict(before.held), dict(before.settled), before.calls, dict(before.sums)
     for event in events:
         match event.kind:
             case "reserved":
                 if event.reservation not in settled and event.reservation not in held:
-                    held[event.reservation] = Held(calls=event.calls, sums=event.sums, lease_until=event.at + timedelta(seconds=event.lease_s))
+                    made = Held(calls=event.calls, sums=event.sums, lease_until=event.at + timedelta(seconds=event.lease_s))
+                    held[event.reservation] = made
+                    calls += made.calls
+                    for name, amount in made.sums.items():
+                        sums[name] = sums.get(name, Decimal(0)) + amount
             case "committed":
                 if (ended := held.pop(event.reservation, None)) is not None:
                     settled[event.reservation] = ended
             case "released":
-                held.pop(event.reservation, None)
+                if (ended := held.pop(event.reservation, None)) is not None:
+                    calls -= ended.calls
+                    for name, amount in ended.sums.items():
+                        sums[name] -= amount
             case _:
                 assert_never(event.kind)
-    return _added_up(held, settled, now)
+    return Tally(held, settled, calls, sums)
 
 
-def _added_up(held: dict[str, Held], settled: dict[str, Held], now: datetime) -> BudgetState:
-    calls, sums = 0, dict[str, Decimal]()
-    for one in (*held.values(), *settled.values()):
-        calls += one.calls
-        for name, amount in one.sums.items():
-            sums[name] = sums.get(name, Decimal(0)) + amount
-    unknown = tuple(name for name, one in held.items() if one.lease_until <= now)
-    return BudgetState(calls=calls, sums=sums, held=held, unknown=unknown, settled=settled)
+def state_of(tally: Tally, *, now: datetime) -> BudgetState:
+    """Return what a tally means at a moment: which reservations are running, and of which nobody knows."""
+    unknown = tuple(name for name, one in tally.held.items() if one.lease_until <= now)
+    # Made of values that were checked as events: a budget of a day may hold thousands.
+    return BudgetState.model_construct(calls=tally.calls, sums=tally.sums, held=tally.held, unknown=unknown, settled=tally.settled)
+
+
+def budget_state(events: Iterable[BudgetEvent], *, now: datetime) -> BudgetState:
+    """Return what a budget's events add up to; `tallied` says how they count."""
+    return state_of(tallied(events), now=now)
 
 
 def budget_fault(charge: Charge, state: BudgetState, reservation: str | None = None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from langchain_ctxguard.core.budgets import budget_fault, budget_state, committed, released, reserved
+from langchain_ctxguard.core.budgets import Tally, budget_fault, committed, released, reserved, state_of, tallied
 from langchain_ctxguard.domain.budget import BudgetEvent, BudgetState, Charge
 from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.errors import LogConflictError, StoreError
@@ -24,7 +24,7 @@ class BudgetLog:
         self._log: Log = store.log
         self._tenant = store.tenant
         self._clock = clock
-        self._folds: Folds[tuple[BudgetEvent, ...]] = Folds(self._log, lambda entries, events: (*events, *map(_event, entries)), ())
+        self._folds: Folds[Tally] = Folds(self._log, lambda entries, tally: tallied(map(_event, entries), tally), Tally())
 
     def state(self, key: str) -> BudgetState:
         """Return what a budget adds up to now.
@@ -32,7 +32,7 @@ class BudgetLog:
         Raises:
             StoreError: the log cannot be read, or holds what this package cannot.
         """
-        return budget_state(self._folds.read(self._stream(key))[1], now=self._clock())
+        return state_of(self._folds.read(self._stream(key))[1], now=self._clock())
 
     def reserve(self, charges: Sequence[Charge], reservation: str) -> dict[str, str] | tuple[Charge, str]:
         """Take what a call uses from all its budgets, and return by key the name it is settled under; or the budget that does not hold it, and why.
@@ -73,9 +73,9 @@ class BudgetLog:
     def _reserved(self, charge: Charge, reservation: str) -> tuple[str, str | None] | None:
         stream = self._stream(charge.key)
         for _ in range(_TRIES):
-            seq, events = self._folds.read(stream)
+            seq, tally = self._folds.read(stream)
             now = self._clock()
-            state = budget_state(events, now=now)
+            state = state_of(tally, now=now)
             name = _free_name(reservation, state)
             fault = budget_fault(charge, state, name)
             if fault is not None:
