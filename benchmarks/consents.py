@@ -154,7 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--small", action="store_true")
     small = parser.parse_args().small
-    rows = run(20_000, 50) if small else run(1_000_000, 1_000)
+    rows = run(20_000, 50) if small else run(1_000_000, 300)
     print(table(rows))
     if not small:
         write(

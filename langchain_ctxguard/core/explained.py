@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ _STATES = {
     ConsentStatus.REVOKED: "consent withdrawn",
     ConsentStatus.EXPIRED: "consent expired",
 }
+_LEFT_OUT = frozenset({"at", "call_id", "kind", "schema_version", "thread"})
+_DIGEST = re.compile("[0-9a-f]{32,}")
 
 
 def explained_text(explanation: Explanation) -> str:
@@ -26,8 +29,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     where = "" if explanation.thread is None else f" in thread '{explanation.thread}'"
     yield f"action {explanation.action}{where}"
     for record in explanation.records:
-        said = "".join(f", {name} {value}" for name, value in sorted(record.says.items()) if name != "schema_version")
-        yield f"  on record as entry {record.seq} of {record.kind}, {_time(record)}{said}"
+        yield f"  on record as entry {record.seq} of {record.kind}, {_time(record)}{_said(record)}"
     for reading in explanation.readings:
         yield f"  <- a gate read the ledger at {reading.at:%Y-%m-%d %H:%M:%SZ}, up to entry {reading.head.seq} ({reading.head.hash[:16]})"
     for chain in explanation.chains:
@@ -36,6 +38,12 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         yield "  no consent was cited: none was needed, or none was there"
     yield from (f"  ! {fault}" for fault in explanation.faults)
     yield f"The chain {'holds' if explanation.holds else 'does not hold'}."
+
+
+def _said(record: RecordLink) -> str:
+    """Return what an entry says, digests cut short; what stands in the line anyway is left out."""
+    shown = {name: value for name, value in sorted(record.says.items()) if name not in _LEFT_OUT}
+    return "".join(f", {name} {value[:16] if isinstance(value, str) and _DIGEST.fullmatch(value) else value}" for name, value in shown.items())
 
 
 def _chain_lines(chain: ConsentChain) -> Iterator[str]:

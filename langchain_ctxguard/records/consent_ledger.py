@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -174,7 +174,7 @@ class ConsentLedger:
         """Return the questions a subject can still answer, oldest first, each behind its digest."""
         fold = self._streams.fold(_named(subject))
         asked = self._questions.of(subject)
-        return tuple((digest, question) for digest, question in asked if self._too_late(digest, question, fold) is None)
+        return tuple((digest, question) for digest, question in asked if self._too_late(digest, question, fold, asked) is None)
 
     def answer(
         self,
@@ -212,7 +212,7 @@ class ConsentLedger:
             if asked is None:
                 return self._refused(question, subject, "unknown", recorded_by)
             fold = self._streams.fold(asked.subject)
-            because = self._unfit(asked, given, subject) or self._too_late(question, asked, fold)
+            because = self._unfit(asked, given, subject) or self._too_late(question, asked, fold, self._questions.of(asked.subject))
             if because is not None:
                 return self._refused(question, asked.subject, because, recorded_by)
             is_no = given.value is None or given.value is False
@@ -268,20 +268,30 @@ class ConsentLedger:
             return "wrong_subject"
         return "not_an_option" if asked.options and not any(given.equals(option) for option in asked.options) else None
 
-    def _too_late(self, digest: str, asked: ConsentQuestion, fold: Fold) -> RefusedBecause | None:
+    def _too_late(self, digest: str, asked: ConsentQuestion, fold: Fold, questions: Sequence[tuple[str, ConsentQuestion]]) -> RefusedBecause | None:
         if self._streams.find(question_ref(digest)):
             return "second"
         if asked.expires_at is not None and asked.expires_at <= self._streams.now():
             return "expired"
         scopes = {asked.thread, None}
         is_overtaken = any(word.entry.seq > asked.seq for (name, thread), word in fold.words.items() if name == asked.field and thread in scopes)
-        return "stale" if is_overtaken else None
+        return "stale" if is_overtaken or _is_asked_otherwise(digest, asked, questions) else None
 
     def _refused(self, digest: str, subject: str | None, because: RefusedBecause, recorded_by: str) -> ConsentAnswer:
         body = {"schema_version": 1, "type": "refused", "question": digest, "because": because, "recorded_by": recorded_by, "surface": self.surface}
         stream = Stream(tenant=self._streams.tenant, kind=ANSWERS, key=subject or "")
         self._log.append(stream, [encode_json(body)], refs=[question_ref(digest)])
         return ConsentAnswer(question=digest, refused=because)
+
+
+def _is_asked_otherwise(digest: str, asked: ConsentQuestion, questions: Sequence[tuple[str, ConsentQuestion]]) -> bool:
+    """Say whether the same was asked in other words since: a yes to the older ones would be one to what the person does not see."""
+    position = next((number for number, (known, _) in enumerate(questions) if known == digest), len(questions))
+    return any(
+        (other.field, other.thread) == (asked.field, asked.thread)
+        and (other.text, other.purpose, other.options) != (asked.text, asked.purpose, asked.options)
+        for _, other in questions[position + 1 :]
+    )
 
 
 def _maybe(value: Any) -> RawJson | None:

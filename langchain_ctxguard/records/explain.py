@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -15,6 +16,8 @@ from langchain_ctxguard.domain.log import Entry
 from langchain_ctxguard.ports import LogReader
 from langchain_ctxguard.records.consents import ConsentReader
 from langchain_ctxguard.records.versions import HasLog
+
+T = TypeVar("T")
 
 
 def explain(store: HasLog, action: str, *, thread: str | None = None, consents: ConsentReader | None = None) -> Explanation:
@@ -43,10 +46,19 @@ def explain(store: HasLog, action: str, *, thread: str | None = None, consents: 
         action=action,
         thread=thread or next(map(_thread, entries, bodies), None),
         records=tuple(map(_link, entries, bodies)),
-        readings=tuple(reading for _, _, reading in readings),
-        chains=tuple(chain for position, chain in enumerate(chains) if chain not in chains[:position]),
+        # Each step of a call repeats what was read.
+        readings=_unlike(reading for _, _, reading in readings),
+        chains=_unlike(chains),
         faults=tuple(_faults(action, entries)),
     )
+
+
+def _unlike(items: Iterable[T]) -> tuple[T, ...]:
+    found: list[T] = []
+    for item in items:
+        if item not in found:
+            found.append(item)
+    return tuple(found)
 
 
 def _faults(action: str, entries: list[Entry]) -> list[str]:
@@ -63,7 +75,7 @@ def _chain(log: LogReader, reader: ConsentReader, cited: ConsentCitation, readin
     later = reader.next_word(cited.reference, thread=thread)
     if later is not None and later.seq <= reading.head.seq:
         faults.append(f"The grant of '{cited.field}' had given way to entry {later.seq} ({later.status}) when the gate read it.")
-    found = [one for one in log.find(carried_ref(cited.reference, thread)) if grant.recorded_at <= one.at <= entry.at]
+    found = [one for one in log.find(carried_ref(cited.reference, thread)) if one.at <= entry.at]
     faults += [f"Entry {one.seq} of {one.stream} was altered." for one in found if not one.is_intact()]
     return ConsentChain(cited=cited, grant=grant, carried=tuple(_link(one, _body(one)) for one in found), faults=tuple(faults))
 

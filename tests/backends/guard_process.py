@@ -20,27 +20,28 @@ def ended(attempt: Callable[[], Any]) -> str:
     return "written"
 
 
-def main(store_url: str, consents_url: str) -> None:
-    """Read a consent through the guard, then try everything this process has to write one."""
-    guard = ContextGuard(store=store_url or None, consents=consents_url)
-    consents: Any = guard.consents
+def attempts(url: str) -> dict[str, str]:
+    """Try everything a process with this URL has to write a consent or a rule, and an audit entry, and say how each ended."""
     said = {"subject": "u-1", "basis": "none", "recorded_by": "the agent"}
-    found: dict[str, Any] = {"is_true": consents.read("u-1").is_true("send_mail")}
-    for name, url in {"agent": store_url, "reader": consents_url}.items():
-        if not url:
-            continue
-        with GuardStore.open(url) as store:
-            ledger = ConsentLedger(store)
-            stream = store.stream("consents", "u-2")
-            entry = store.log.read(store.stream("consents", "u-1"))[0]
-            found[name] = {
-                "grant": ended(lambda ledger=ledger: ledger.grant("send_mail", value=True, **said)),
-                "revoke": ended(lambda ledger=ledger: ledger.revoke("send_mail", **said)),
-                "append": ended(lambda store=store, stream=stream, entry=entry: store.log.append(stream, [entry.body])),
-                "rule": ended(lambda store=store: ConstraintRegistry(store.log).writer("system", by="x").declare(_rule(), "because")),
-                "audit": ended(lambda store=store: store.log.append(store.stream("audit", 't "1" \\ 线程\n'), [b"{}"], refs=["t-1"])),
-            }
-    found["still_true"] = consents.read("u-1").is_true("send_mail")
+    with GuardStore.open(url) as store:
+        ledger = ConsentLedger(store)
+        entry = store.log.read(store.stream("consents", "u-1"))[0]
+        return {
+            "grant": ended(lambda: ledger.grant("send_mail", value=True, **said)),
+            "revoke": ended(lambda: ledger.revoke("send_mail", **said)),
+            "append": ended(lambda: store.log.append(store.stream("consents", "u-2"), [entry.body])),
+            "rule": ended(lambda: ConstraintRegistry(store.log).writer("system", by="x").declare(_rule(), "because")),
+            "audit": ended(lambda: store.log.append(store.stream("audit", 't "1" \\ 线程\n'), [b"{}"], refs=["t-1"])),
+        }
+
+
+def main(consents_url: str) -> None:
+    """Read a consent through a guard, try to write one, and read it again."""
+    guard = ContextGuard(consents=consents_url)
+    consents: Any = guard.consents
+    before = consents.read("u-1").is_true("send_mail")
+    ends = attempts(consents_url)
+    found = {"is_true": before, "ends": ends, "still_true": consents.read("u-1").is_true("send_mail")}
     guard.close()
     sys.stdout.write(json.dumps(found))
 

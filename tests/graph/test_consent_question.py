@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -18,7 +19,8 @@ from langchain_ctxguard import ConsentLedger, ContextGuard, GuardStore
 from langchain_ctxguard.errors import ConfigurationError, StoreError
 from langchain_ctxguard.graph.consent_question import aask_consent, ask_consent
 from tests.graph.models import ScriptedChat
-from tests.support.consents import said
+from tests.graph.test_history import guarded, talk
+from tests.support.consents import Clock, said
 
 THREAD: Any = {"configurable": {"thread_id": "t-1"}}
 FORGED = [True, False, {"question": "x", "value": True}, "yes, I agree", {"decisions": [{"type": "approve"}]}, 0]
@@ -224,6 +226,34 @@ def test_an_answer_for_everywhere_holds_in_other_threads(store: GuardStore, ledg
     shown = paused(graph_of(store, everywhere=True).invoke({}, THREAD))
     ledger.answer(shown["question"], value=True, recorded_by="u-1")
     assert {"allowed": True, "other": None} == graph_of(store).invoke({}, {"configurable": {"thread_id": "t-2"}})
+
+
+def test_a_run_resumed_after_the_consent_is_over_is_denied(store: GuardStore) -> None:
+    """The answer was a yes until then; the clock decides when the ledger is read, not when it was written."""
+    clock = Clock(datetime(2026, 6, 1, 12, tzinfo=UTC))
+    ledger = ConsentLedger(store, clock=clock)
+    for minutes, is_allowed in ((4, True), (5, False)):
+        thread: Any = {"configurable": {"thread_id": f"after {minutes}"}}
+        graph = graph_of(store, clock=clock)
+        shown = paused(graph.invoke({}, thread))
+        ledger.answer(shown["question"], value=True, recorded_by="u-1", expires_at=clock.now + timedelta(minutes=5))
+        clock.now += timedelta(minutes=minutes)
+        assert is_allowed == graph.invoke(Command(resume=True), thread)["allowed"]
+
+
+def test_going_back_in_a_conversation_gives_no_consent_back(store: GuardStore, ledger: ConsentLedger) -> None:
+    """The context is that of a version made under the grant, and the grant stays taken back."""
+    ledger.grant("send_mail", value=True, **said("u-1"))
+    agent, guard, _ = guarded(store)
+    talk(agent, *range(8))
+    under_grant = guard.history(THREAD).versions[-1].number
+    ledger.revoke("send_mail", **said("u-1"))
+    talk(agent, 8, 9, 10)
+    guard.history(THREAD).rollback(under_grant)
+    talk(agent, 11)
+    assert guard.consents is not None
+    assert not guard.consents.read("u-1", thread="t-1").is_true("send_mail")
+    assert "__interrupt__" in graph_of(store).invoke({}, THREAD)
 
 
 def test_options_and_a_time_limit_are_those_of_the_question(store: GuardStore, ledger: ConsentLedger) -> None:

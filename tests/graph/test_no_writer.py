@@ -51,6 +51,10 @@ def reachable(root: Any) -> Iterator[tuple[str, Any]]:
             continue
         seen.add(id(item))
         yield path, item
+        if isinstance(item, list | tuple | set | frozenset):
+            waiting += [(f"{path}[]", inner) for inner in item]
+        elif isinstance(item, dict):
+            waiting += [(f"{path}[{name!r}]", inner) for name, inner in item.items()]
         if isinstance(item, BaseModel) or not type(item).__module__.startswith("langchain_ctxguard"):
             # Frozen values, and what the application gave.
             continue

@@ -147,6 +147,18 @@ def test_an_answer_that_was_overtaken_changes_nothing(ledger: ConsentLedger, sto
     assert not ledger.reader().read("u-1", thread="t-1").is_true("send_mail")
 
 
+def test_an_older_question_in_other_words_takes_no_answer(ledger: ConsentLedger, store: GuardStore) -> None:
+    """A yes to the first plan is none to the second, though both are about one field; the same words asked again are the same thing."""
+    first = asked(store, text="Carry out plan A?")
+    again = asked(store, text="Carry out plan A?", nonce="another nonce here")
+    assert [first, again] == [digest for digest, _ in ledger.open_questions("u-1")]
+    second = asked(store, text="Carry out plan B?")
+    asked(store, text="Carry out plan C?", thread="t-9")
+    asked(store, text="And this?", field="another")
+    assert ["stale", "stale"] == [ledger.answer(digest, value=True, recorded_by="u-1").refused for digest in (first, again)]
+    assert ledger.answer(second, value=True, recorded_by="u-1").is_taken
+
+
 def test_of_many_answers_at_once_one_is_taken(ledger: ConsentLedger, store: GuardStore) -> None:
     """Which one is open; that there is one is not."""
     digest = asked(store)

@@ -197,6 +197,15 @@ def test_subjects_are_apart(ledger: ConsentLedger) -> None:
         assert not ledger.reader().read(other).is_true(MAIL)
 
 
+def test_tenants_are_apart(tmp_path: Path) -> None:
+    """A subject of the same name at another tenant said nothing, also where somebody cites the record."""
+    url = f"sqlite:///{tmp_path / 'tenants.db'}"
+    with GuardStore.open(url, tenant="red") as red, GuardStore.open(url, tenant="blue") as blue:
+        granted = ConsentLedger(red).grant(MAIL, value=True, **said("u-1"))
+        assert (True, False) == (ConsentReader(red).read("u-1").is_true(MAIL), ConsentReader(blue).read("u-1").is_true(MAIL))
+        assert (granted, None) == (ConsentReader(red).find(granted.ref), ConsentReader(blue).find(granted.ref))
+
+
 def test_a_reader_that_was_there_before_sees_what_is_written_elsewhere(store: GuardStore, ledger: ConsentLedger, clock: Clock) -> None:
     """Each reading asks the store."""
     reader = ConsentReader(store, clock=clock)
