@@ -1,0 +1,139 @@
+"""Messages, and any other value a saver stores, as content of a thread's space: written once, held against their digest when read."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from langchain_ctxguard.core.message_blob import DIGEST_BYTES, address, digest, digest_at, packed, thread_space, unpacked
+from langchain_ctxguard.errors import BlobMissingError, StoreError
+from langchain_ctxguard.ports import BlobStore
+
+KEY_ADDRESS = "keyed:key"
+"""Where a thread's key rests, encrypted: whoever erases the space makes its digests say nothing to anybody."""
+
+
+class MessageBlobs:
+    """Stores values in the space of a thread and gives them back. Safe under threads; keeps nothing in memory.
+
+    With a serializer that encrypts, content is encrypted by it and named by a keyed digest. `JsonPlusSerializer` is known not to encrypt;
+    any other is treated as if it did.
+    """
+
+    def __init__(self, blobs: BlobStore, *, serde: SerializerProtocol | None = None) -> None:
+        """Bind a store.
+
+        Args:
+            blobs: `GuardStore.blobs`.
+            serde: How values are written: the saver's, so that its encryption and its allowed types hold here too.
+        """
+        self.blobs = blobs
+        self.serde = serde or JsonPlusSerializer()
+        self.is_keyed = type(self.serde) is not JsonPlusSerializer
+
+    def put(self, thread: str, values: Sequence[Any]) -> list[str]:
+        """Store values that are not there yet, and return their addresses once they are durable."""
+        key = self.key_of(thread) if self.is_keyed else b""
+        pairs = [self.content_of(value, key) for value in values]
+        return self.blobs.put(thread_space(thread), [content for _, content in pairs], addresses=[self.address_of(name) for name, _ in pairs])
+
+    def get(self, thread: str, addresses: Sequence[str]) -> list[Any]:
+        """Return the values at these addresses, in this order; each time new objects.
+
+        Raises:
+            BlobMissingError: one is gone or altered.
+        """
+        space = thread_space(thread)
+        found = self.blobs.get(space, list(addresses))
+        key = self.key_of(thread) if any(where.startswith("keyed:") for where in addresses) else b""
+        return [self.value_of(checked(space, where, found, key)) for where in addresses]
+
+    def content_of(self, value: Any, key: bytes) -> tuple[bytes, bytes]:
+        """Return digest and content of a value."""
+        if not self.is_keyed:
+            content = packed(*self.serde.dumps_typed(value))
+            return digest(content), content
+        name = digest(self._plain(value), key)
+        return name, sealed(name, packed(*self.serde.dumps_typed(value)), key)
+
+    def value_of(self, content: bytes) -> Any:
+        """Return the value of a content that was checked."""
+        return self.serde.loads_typed(unpacked(content))
+
+    def address_of(self, name: bytes) -> str:
+        """Return where content with this digest is put."""
+        return address(name, is_keyed=self.is_keyed)
+
+    def key_of(self, thread: str) -> bytes:
+        """Return the thread's key; the first who asks makes it.
+
+        Raises:
+            StoreError: it is there and this serializer cannot read it.
+        """
+        space = thread_space(thread)
+        found = self.blobs.get(space, [KEY_ADDRESS])
+        if not found:
+            mine = packed(*self.serde.dumps_typed(secrets.token_bytes(32)))
+            self.blobs.put(space, [mine], addresses=[KEY_ADDRESS])
+            # Somebody else may have been first.
+            found = self.blobs.get(space, [KEY_ADDRESS])
+        try:
+            key = self.value_of(found[KEY_ADDRESS])
+        except Exception as error:
+            key = error
+        if isinstance(key, bytes) and len(key) == 32:
+            return key
+        msg = f"The key of thread '{thread}' cannot be read by this serializer. Nothing was read or written; use the one the thread was written with."
+        raise StoreError(msg) from (key if isinstance(key, Exception) else None)
+
+    def _plain(self, value: Any) -> bytes:
+        inner = self.serde.serde if isinstance(self.serde, EncryptedSerializer) else JsonPlusSerializer()
+        return packed(*inner.dumps_typed(value))
+
+
+def sealed(name: bytes, content: bytes, key: bytes) -> bytes:
+    """Return content as it rests under a keyed digest: bound to it, so that no other content can be put in its place."""
+    return _seal(name, content, key) + content
+
+
+def checked(space: str, where: str, found: Mapping[str, bytes], key: bytes) -> bytes:
+    """Return the content at an address if it is what was stored there.
+
+    Raises:
+        BlobMissingError: it is gone, or is not what its address says.
+    """
+    known, content = digest_at(where), found.get(where)
+    if content is None or known is None:
+        raise missing(space, [where])
+    name, is_keyed = known
+    if is_keyed:
+        seal, content = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
+        is_right = hmac.compare_digest(seal, _seal(name, content, key))
+    else:
+        is_right = digest(content) == name
+    if not is_right:
+        msg = f"Content {where} of space '{space}' was altered: it is not what was stored under that address. Nothing was returned; restore the store."
+        raise BlobMissingError(msg, space=space, address=where)
+    return content
+
+
+def missing(space: str, addresses: Iterable[str]) -> BlobMissingError:
+    """Return the error for content that is gone."""
+    gone = list(addresses)
+    some = f"{gone[0]} and {len(gone) - 1} more" if len(gone) > 1 else gone[0]
+    msg = (
+        f"Content {some} of space '{space}' is gone from the store. Nothing was returned, so that no history is shorter than it was; "
+        "open the store this thread was written with, or restore it from a backup."
+    )
+    return BlobMissingError(msg, space=space, address=gone[0])
+
+
+def _seal(name: bytes, content: bytes, key: bytes) -> bytes:
+    return hashlib.blake2b(name + content, digest_size=DIGEST_BYTES, key=key, person=b"ctxguard.sealed").digest()
