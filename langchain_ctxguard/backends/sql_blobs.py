@@ -59,6 +59,22 @@ class SqlBlobs:
         with self._database.writing() as connection:
             return int(connection.execute(delete(blobs).where(blobs.c.space == self._space(space))).rowcount)
 
+    def addresses(self, space: str) -> list[str]:
+        """Return the addresses of all contents of a space."""
+        with self._database.reading() as connection:
+            query = select(blobs.c.address).where(blobs.c.space == self._space(space)).order_by(blobs.c.address)
+            return list(connection.execute(query).scalars())
+
+    def drop(self, space: str, addresses: Sequence[str]) -> int:
+        """Erase these contents of a space."""
+        asked, gone = sorted(set(addresses)), 0
+        if asked:
+            with self._database.writing() as connection:
+                for start in range(0, len(asked), _AT_ONCE):
+                    some = blobs.c.address.in_(asked[start : start + _AT_ONCE])
+                    gone += int(connection.execute(delete(blobs).where(blobs.c.space == self._space(space), some)).rowcount)
+        return gone
+
     def _space(self, space: str) -> bytes:
         return name_digest(self._tenant, space)
 
