@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -27,14 +27,22 @@ class MessageBlobs:
     any other is treated as if it did.
     """
 
-    def __init__(self, blobs: BlobStore, *, serde: SerializerProtocol | None = None) -> None:
+    def __init__(
+        self,
+        blobs: BlobStore,
+        *,
+        serde: SerializerProtocol | None = None,
+        give_back: Callable[[str, Iterable[str]], Mapping[str, bytes]] | None = None,
+    ) -> None:
         """Bind a store.
 
         Args:
             blobs: `GuardStore.blobs`.
             serde: How values are written: the saver's, so that its encryption and its allowed types hold here too.
+            give_back: Finds what a collection set aside: `Collections(store).give_back`.
         """
         self.blobs = blobs
+        self._give_back = give_back
         self.serde = serde or JsonPlusSerializer()
         self.is_keyed = type(self.serde) is not JsonPlusSerializer
 
@@ -50,10 +58,28 @@ class MessageBlobs:
         Raises:
             BlobMissingError: one is gone or altered.
         """
-        space = thread_space(thread)
-        found = self.blobs.get(space, list(addresses))
-        key = self.key_of(thread) if any(where.startswith("keyed:") for where in addresses) else b""
-        return [self.value_of(checked(space, where, found, key)) for where in addresses]
+        found = self._checked(thread, addresses)
+        return [self.value_of(found[where]) for where in addresses]
+
+    def contents(self, thread: str, names: Iterable[bytes], *, is_keyed: bool, key: bytes | None = None) -> dict[bytes, bytes]:
+        """Return contents by digest.
+
+        Args:
+            thread: Whose.
+            names: Their digests.
+            is_keyed: Whether these are keyed.
+            key: The thread's key, if it is known.
+
+        Raises:
+            BlobMissingError: one is gone or altered.
+        """
+        where = {name: address(name, is_keyed=is_keyed) for name in names}
+        found = self._checked(thread, list(where.values()), key) if where else {}
+        return {name: found[place] for name, place in where.items()}
+
+    def put_contents(self, thread: str, contents: Mapping[bytes, bytes]) -> None:
+        """Store contents under their digests; durable when this returns."""
+        self.blobs.put(thread_space(thread), list(contents.values()), addresses=[self.address_of(name) for name in contents])
 
     def content_of(self, value: Any, key: bytes) -> tuple[bytes, bytes]:
         """Return digest and content of a value."""
@@ -71,14 +97,21 @@ class MessageBlobs:
         """Return where content with this digest is put."""
         return address(name, is_keyed=self.is_keyed)
 
-    def key_of(self, thread: str) -> bytes:
-        """Return the thread's key; the first who asks makes it.
+    def key_of(self, thread: str, *, is_made: bool = True) -> bytes:
+        """Return the thread's key.
+
+        Args:
+            thread: Whose.
+            is_made: Make it where there is none.
 
         Raises:
+            BlobMissingError: there is none.
             StoreError: it is there and this serializer cannot read it.
         """
         space = thread_space(thread)
         found = self.blobs.get(space, [KEY_ADDRESS])
+        if not found and not is_made:
+            raise missing(space, [KEY_ADDRESS])
         if not found:
             mine = packed(*self.serde.dumps_typed(secrets.token_bytes(32)))
             self.blobs.put(space, [mine], addresses=[KEY_ADDRESS])
@@ -92,6 +125,19 @@ class MessageBlobs:
             return key
         msg = f"The key of thread '{thread}' cannot be read by this serializer. Nothing was read or written; use the one the thread was written with."
         raise StoreError(msg) from (key if isinstance(key, Exception) else None)
+
+    def _checked(self, thread: str, addresses: Sequence[str], key: bytes | None = None) -> dict[str, bytes]:
+        space = thread_space(thread)
+        found = self.blobs.get(space, addresses)
+        gone = [where for where in dict.fromkeys(addresses) if where not in found]
+        if gone and self._give_back is not None:
+            found = {**found, **self._give_back(thread, gone)}
+            gone = [where for where in gone if where not in found]
+        if gone:
+            raise missing(space, gone)
+        if key is None:
+            key = self.key_of(thread, is_made=False) if any(where.startswith("keyed:") for where in addresses) else b""
+        return {where: checked(space, where, found, key) for where in found}
 
     def _plain(self, value: Any) -> bytes:
         inner = self.serde.serde if isinstance(self.serde, EncryptedSerializer) else JsonPlusSerializer()
