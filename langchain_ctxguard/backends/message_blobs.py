@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,9 @@ from langchain_ctxguard.ports import BlobStore
 
 KEY_ADDRESS = "keyed:key"
 """Where a thread's key rests, encrypted: whoever erases the space makes its digests say nothing to anybody."""
+
+
+_MSGPACK = packed("msgpack", b"")
 
 
 class MessageBlobs:
@@ -50,7 +54,8 @@ class MessageBlobs:
         """Store values that are not there yet, and return their addresses once they are durable."""
         key = self.key_of(thread) if self.is_keyed else b""
         pairs = [self.content_of(value, key) for value in values]
-        return self.blobs.put(thread_space(thread), [content for _, content in pairs], addresses=[self.address_of(name) for name, _ in pairs])
+        self.put_contents(thread, dict(pairs), key)
+        return [self.address_of(name) for name, _ in pairs]
 
     def get(self, thread: str, addresses: Sequence[str]) -> list[Any]:
         """Return the values at these addresses, in this order; each time new objects.
@@ -58,8 +63,9 @@ class MessageBlobs:
         Raises:
             BlobMissingError: one is gone or altered.
         """
-        found = self._checked(thread, addresses)
-        return [self.value_of(found[where]) for where in addresses]
+        space, found = thread_space(thread), self._found(thread, addresses)
+        key = self.key_of(thread, is_made=False) if any(where.startswith("keyed:") for where in addresses) else b""
+        return self.values_of([checked(space, where, found, key) for where in addresses])
 
     def contents(self, thread: str, names: Iterable[bytes], *, is_keyed: bool, key: bytes | None = None) -> dict[bytes, bytes]:
         """Return contents by digest.
@@ -73,25 +79,49 @@ class MessageBlobs:
         Raises:
             BlobMissingError: one is gone or altered.
         """
-        where = {name: address(name, is_keyed=is_keyed) for name in names}
-        found = self._checked(thread, list(where.values()), key) if where else {}
-        return {name: found[place] for name, place in where.items()}
+        where = {address(name, is_keyed=is_keyed): name for name in names}
+        if not where:
+            return {}
+        space, found = thread_space(thread), self._found(thread, list(where))
+        if not is_keyed:
+            # Many at once: the digest is at hand, and need not be read from the address.
+            wrong = [place for place, content in found.items() if digest(content) != where[place]]
+            if wrong:
+                raise altered(space, wrong[0])
+            return {where[place]: content for place, content in found.items()}
+        known = self.key_of(thread, is_made=False) if key is None else key
+        return {name: checked(space, place, found, known) for place, name in where.items()}
 
-    def put_contents(self, thread: str, contents: Mapping[bytes, bytes]) -> None:
-        """Store contents under their digests; durable when this returns."""
-        self.blobs.put(thread_space(thread), list(contents.values()), addresses=[self.address_of(name) for name in contents])
+    def put_contents(self, thread: str, contents: Mapping[bytes, bytes], key: bytes) -> None:
+        """Store contents under their digests; durable when this returns.
+
+        Args:
+            thread: Whose.
+            contents: By digest.
+            key: The thread's key, empty where digests are not keyed.
+        """
+        bodies = [_seal(name, content, key) + content if self.is_keyed else content for name, content in contents.items()]
+        self.blobs.put(thread_space(thread), bodies, addresses=[self.address_of(name) for name in contents])
 
     def content_of(self, value: Any, key: bytes) -> tuple[bytes, bytes]:
         """Return digest and content of a value."""
         if not self.is_keyed:
             content = packed(*self.serde.dumps_typed(value))
             return digest(content), content
-        name = digest(self._plain(value), key)
-        return name, sealed(name, packed(*self.serde.dumps_typed(value)), key)
+        return digest(self._plain(value), key), packed(*self.serde.dumps_typed(value))
 
     def value_of(self, content: bytes) -> Any:
         """Return the value of a content that was checked."""
         return self.serde.loads_typed(unpacked(content))
+
+    def values_of(self, contents: Sequence[bytes]) -> list[Any]:
+        """Return the values of contents that were checked."""
+        if self.is_keyed or not all(content.startswith(_MSGPACK) for content in contents):
+            return [self.value_of(content) for content in contents]
+        # An array in msgpack is its length and its items, one after the other: one call reads them all, as it would read the list itself.
+        start = len(_MSGPACK)
+        read = self.serde.loads_typed(("msgpack", b"\xdd" + struct.pack(">I", len(contents)) + b"".join([content[start:] for content in contents])))
+        return list(read)
 
     def address_of(self, name: bytes) -> str:
         """Return where content with this digest is put."""
@@ -126,27 +156,21 @@ class MessageBlobs:
         msg = f"The key of thread '{thread}' cannot be read by this serializer. Nothing was read or written; use the one the thread was written with."
         raise StoreError(msg) from (key if isinstance(key, Exception) else None)
 
-    def _checked(self, thread: str, addresses: Sequence[str], key: bytes | None = None) -> dict[str, bytes]:
+    def _found(self, thread: str, addresses: Sequence[str]) -> dict[str, bytes]:
         space = thread_space(thread)
         found = self.blobs.get(space, addresses)
-        gone = [where for where in dict.fromkeys(addresses) if where not in found]
-        if gone and self._give_back is not None:
-            found = {**found, **self._give_back(thread, gone)}
-            gone = [where for where in gone if where not in found]
-        if gone:
-            raise missing(space, gone)
-        if key is None:
-            key = self.key_of(thread, is_made=False) if any(where.startswith("keyed:") for where in addresses) else b""
-        return {where: checked(space, where, found, key) for where in found}
+        if len(found) < len(addresses):
+            gone = [where for where in dict.fromkeys(addresses) if where not in found]
+            if gone and self._give_back is not None:
+                found = {**found, **self._give_back(thread, gone)}
+                gone = [where for where in gone if where not in found]
+            if gone:
+                raise missing(space, gone)
+        return found
 
     def _plain(self, value: Any) -> bytes:
         inner = self.serde.serde if isinstance(self.serde, EncryptedSerializer) else JsonPlusSerializer()
         return packed(*inner.dumps_typed(value))
-
-
-def sealed(name: bytes, content: bytes, key: bytes) -> bytes:
-    """Return content as it rests under a keyed digest: bound to it, so that no other content can be put in its place."""
-    return _seal(name, content, key) + content
 
 
 def checked(space: str, where: str, found: Mapping[str, bytes], key: bytes) -> bytes:
@@ -165,9 +189,14 @@ def checked(space: str, where: str, found: Mapping[str, bytes], key: bytes) -> b
     else:
         is_right = digest(content) == name
     if not is_right:
-        msg = f"Content {where} of space '{space}' was altered: it is not what was stored under that address. Nothing was returned; restore the store."
-        raise BlobMissingError(msg, space=space, address=where)
+        raise altered(space, where)
     return content
+
+
+def altered(space: str, where: str) -> BlobMissingError:
+    """Return the error for content that is not what was stored."""
+    msg = f"Content {where} of space '{space}' was altered: it is not what was stored under that address. Nothing was returned; restore the store."
+    return BlobMissingError(msg, space=space, address=where)
 
 
 def missing(space: str, addresses: Iterable[str]) -> BlobMissingError:
@@ -182,4 +211,5 @@ def missing(space: str, addresses: Iterable[str]) -> BlobMissingError:
 
 
 def _seal(name: bytes, content: bytes, key: bytes) -> bytes:
+    # Binds content to its digest, so that no other content can be put in its place.
     return hashlib.blake2b(name + content, digest_size=DIGEST_BYTES, key=key, person=b"ctxguard.sealed").digest()

@@ -62,13 +62,32 @@ def of_list(names: Sequence[bytes], named: Callable[[bytes], bytes], *, is_keyed
         level = ended
 
 
+def is_node(content: bytes) -> bool:
+    """Say whether content is a node; that of a value never is."""
+    return content[:1] == _NODE
+
+
+def with_open_ends(manifest: Manifest, nodes: dict[bytes, bytes]) -> Manifest:
+    """Return the same list with the last of its `nodes` not named but opened, and take those that are named by nobody any more out of `nodes`.
+
+    A checkpoint that brings nothing new but a node or two need not wait until they are stored: they can stand in it until there are more.
+    """
+    levels = [list(names) for names in manifest.levels]
+    for height in range(len(levels) - 1, 0, -1):
+        while levels[height] and levels[height][-1] in nodes:
+            levels[height - 1] = [*children(nodes.pop(levels[height].pop())), *levels[height - 1]]
+    while len(levels) > 1 and not levels[-1]:
+        levels.pop()
+    return manifest._replace(levels=tuple(map(tuple, levels)))
+
+
 def children(content: bytes) -> list[bytes]:
     """Return the digests a node holds.
 
     Raises:
         ValueError: it is no node.
     """
-    if content[:1] != _NODE or len(content) % DIGEST_BYTES != 1 or len(content) == 1:
+    if not is_node(content) or len(content) % DIGEST_BYTES != 1 or len(content) == 1:
         msg = "is no node"
         raise ValueError(msg)
     return [content[start : start + DIGEST_BYTES] for start in range(1, len(content), DIGEST_BYTES)]

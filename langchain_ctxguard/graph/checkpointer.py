@@ -27,7 +27,7 @@ from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.lazy_tuple import LazyTuple
 from langchain_ctxguard.graph.manifests import Manifests
-from langchain_ctxguard.graph.saver_kind import outlives_process
+from langchain_ctxguard.graph.saver_kind import file_of, outlives_process
 from langchain_ctxguard.graph.stamp import stamped
 from langchain_ctxguard.graph.upkeep import GRACE, Survey, Upkeep
 
@@ -82,7 +82,7 @@ class ContextCheckpointer(BaseCheckpointSaver[Any]):
                 "messages that are gone. Open a store that lasts, e.g. 'sqlite:///ctxguard.db', or the saver's own database."
             )
             raise ConfigurationError(msg)
-        self.manifests = Manifests(self.store, serde=inner.serde, channels=channels)
+        self.manifests = Manifests(self.store, serde=inner.serde, channels=channels, file=file_of(inner))
         self._takes_path = "task_path" in inspect.signature(inner.put_writes).parameters
 
     # LangGraph's own `with_allowlist` copies a saver and sets the copy's serializer. Ours is the inner one's, always.
@@ -112,7 +112,7 @@ class ContextCheckpointer(BaseCheckpointSaver[Any]):
         # Whoever opened the store closes it.
         clone._opened = False
         old = self.manifests
-        clone.manifests = Manifests(old.store, serde=inner.serde, channels=old.channels, known=old.known)
+        clone.manifests = Manifests(old.store, serde=inner.serde, channels=old.channels, known=old.known, file=old.file)
         return clone
 
     def get_next_version(self, current: Any, channel: None) -> Any:

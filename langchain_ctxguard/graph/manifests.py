@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
-from langchain_ctxguard.backends.message_blobs import MessageBlobs, sealed
+from langchain_ctxguard.backends.message_blobs import MessageBlobs
 from langchain_ctxguard.core import manifest as trees
 from langchain_ctxguard.core.manifest import Manifest, Walk
 from langchain_ctxguard.core.message_blob import digest
@@ -21,11 +21,16 @@ from langchain_ctxguard.records.collected import Collections
 _SMALL = 512
 """A single value of fewer bytes stays where it is."""
 
+_OPEN = 4
+"""As many nodes stand in the checkpoint itself before they are stored, if nothing else is to be stored."""
+
 
 class Manifests:
     """Turns values into manifests and back, for any thread of a store. Safe under threads."""
 
-    def __init__(self, store: Any, *, serde: SerializerProtocol, channels: Iterable[str], known: Known | None = None) -> None:
+    def __init__(
+        self, store: Any, *, serde: SerializerProtocol, channels: Iterable[str], known: Known | None = None, file: str | None = None
+    ) -> None:
         """Bind a store.
 
         Args:
@@ -33,10 +38,12 @@ class Manifests:
             serde: The saver's.
             channels: Whose values are stored apart.
             known: What this process knows already; shared with a clone that has another serializer.
+            file: The SQLite file the checkpoints are written to, if they are.
         """
-        self.store = store
+        self.store, self.file = store, file
         self.collections = Collections(store)
-        self.blobs = MessageBlobs(store.blobs, serde=serde, give_back=self.collections.give_back)
+        contents = store.blobs.followed(file) if file and hasattr(store.blobs, "followed") else store.blobs
+        self.blobs = MessageBlobs(contents, serde=serde, give_back=self.collections.give_back)
         self.channels = frozenset(channels)
         self.known = known or Known()
 
@@ -99,7 +106,7 @@ class _Writing:
         self._manifests = manifests
         self._thread = thread
         self._contents: dict[bytes, bytes] = {}
-        self._objects: list[tuple[Any, bytes, list[Any] | None]] = []
+        self._objects: list[tuple[Any, bytes, tuple[Any, ...] | None]] = []
         self._at: Place | None = None
 
     def stands_for(self, channel: str, value: Any) -> Any:
@@ -118,7 +125,7 @@ class _Writing:
         blobs, known = self._manifests.blobs, self._manifests.known
         absent = known.absent(self._contents, self._at)
         if absent:
-            blobs.put_contents(self._thread, {name: self._contents[name] for name in absent})
+            blobs.put_contents(self._thread, {name: self._contents[name] for name in absent}, self._at.key)
         known.add(self._contents, self._at)
         for value, name, fields in self._objects:
             known.remember(value, self._at, name, fields)
@@ -159,8 +166,10 @@ class _Writing:
         place, keyed = self._place, self._manifests.blobs.is_keyed
         names = [self._name(value) for value in values]
         tree, nodes = trees.of_list(names, lambda content: digest(content, place.key), is_keyed=keyed)
-        absent = self._manifests.known.absent(nodes, place)
-        self._contents |= {name: sealed(name, nodes[name], place.key) if keyed else nodes[name] for name in absent}
+        absent = {name: nodes[name] for name in self._manifests.known.absent(nodes, place)}
+        if not self._contents and len(absent) <= _OPEN:
+            tree = trees.with_open_ends(tree, absent)
+        self._contents |= absent
         return self._marked(tree)
 
     def _one(self, value: Any) -> dict[str, bytes]:
@@ -193,7 +202,7 @@ class _Reading:
         # Asked before anything is read: what is removed meanwhile moves it.
         self._place = manifests.place(thread)
         self._items: dict[bytes, list[bytes]] = {}
-        self._contents: dict[tuple[bool, bytes], bytes] = {}
+        self._contents: dict[bool, dict[bytes, bytes]] = {False: {}, True: {}}
         walks = {data: Walk(tree) for data, tree in named.items()}
         try:
             self._follow(list(walks.values()))
@@ -207,14 +216,14 @@ class _Reading:
     def value(self, data: bytes) -> Any:
         """Return what a manifest stands for: new objects each time."""
         tree = self._named[data]
-        values = [self._value(name, is_keyed=tree.is_keyed) for name in self._items[data]]
+        names, contents, blobs = self._items[data], self._contents[tree.is_keyed], self._manifests.blobs
+        values = blobs.values_of([contents[name] for name in names])
+        if tree.is_keyed is blobs.is_keyed:
+            remember = self._manifests.known.remember
+            for value, name in zip(values, names, strict=True):
+                if isinstance(value, BaseMessage):
+                    remember(value, self._place, name, fields_of(value))
         return values if tree.is_list else values[0]
-
-    def _value(self, name: bytes, *, is_keyed: bool) -> Any:
-        value = self._manifests.blobs.value_of(self._contents[is_keyed, name])
-        if is_keyed is self._manifests.blobs.is_keyed and isinstance(value, BaseMessage):
-            self._manifests.known.remember(value, self._place, name, fields_of(value))
-        return value
 
     def _follow(self, walks: list[Walk]) -> None:
         open_walks = walks
@@ -224,13 +233,16 @@ class _Reading:
                 self._fetch(set().union(*needs), is_keyed=is_keyed)
             open_walks = [walk for walk in open_walks if walk.needs()]
             for walk in open_walks:
-                walk.step({name: self._contents[walk.manifest.is_keyed, name] for name in walk.needs()})
+                walk.step(self._contents[walk.manifest.is_keyed])
 
     def _fetch(self, names: set[bytes], *, is_keyed: bool) -> None:
-        absent = [name for name in names if (is_keyed, name) not in self._contents]
-        blobs = self._manifests.blobs
+        read, blobs = self._contents[is_keyed], self._manifests.blobs
+        absent = [name for name in names if name not in read]
+        if is_keyed is blobs.is_keyed and absent:
+            read.update(self._manifests.known.nodes(absent, self._place))
+            absent = [name for name in absent if name not in read]
         found = blobs.contents(self._thread, absent, is_keyed=is_keyed, key=self._place.key if blobs.is_keyed else None)
-        self._contents.update({(is_keyed, name): content for name, content in found.items()})
+        read.update(found)
         if is_keyed is self._manifests.blobs.is_keyed:
             self._manifests.known.add(found, self._place)
 

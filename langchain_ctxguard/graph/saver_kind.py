@@ -27,5 +27,12 @@ def outlives_process(saver: Any) -> bool:
     if kind == "memory":
         return type(saver.storage) is not defaultdict
     if kind == "sqlite":
-        return any(row[2] for row in saver.conn.execute("PRAGMA database_list"))
+        return bool(file_of(saver))
     return True
+
+
+def file_of(saver: Any) -> str | None:
+    """Return the SQLite file a saver writes to; `None` where there is none, or it cannot be told without waiting."""
+    if kind_of(saver) != "sqlite":
+        return None
+    return next((str(row[2]) for row in saver.conn.execute("PRAGMA database_list") if row[1] == "main" and row[2]), None)
