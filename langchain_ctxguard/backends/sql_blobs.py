@@ -17,6 +17,8 @@ from langchain_ctxguard.backends.sql_schema import blobs
 _AT_ONCE = 5_000
 """Addresses asked for in one statement."""
 
+_PUT_SQLITE = "INSERT OR IGNORE INTO ctxguard_blobs (space, address, content) VALUES (?, ?, ?)"
+_PUT_POSTGRESQL = "INSERT INTO ctxguard_blobs (space, address, content) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
 _SOME_SQLITE = "SELECT address, content FROM ctxguard_blobs WHERE space = ? AND address IN (SELECT value FROM json_each(?))"
 _SOME_POSTGRESQL = "SELECT address, content FROM ctxguard_blobs WHERE space = %s AND address = ANY(%s)"
 
@@ -47,10 +49,10 @@ class SqlBlobs:
         filed = addressed(contents, addresses)
         where = self._space(space)
         # In one order everywhere, so that two writers never wait for each other crosswise.
-        rows = [{"space": where, "address": address, "content": content} for address, content in sorted(dict(reversed(filed)).items())]
+        rows = [(where, address, content) for address, content in sorted(dict(reversed(filed)).items())]
         if rows:
             with self._database.writing(is_followed=self._is_followed) as connection:
-                connection.execute(insert_absent(self._database.dialect, blobs), rows)
+                connection.exec_driver_sql(_PUT_POSTGRESQL if self._database.dialect == "postgresql" else _PUT_SQLITE, rows)
         return [address for address, _ in filed]
 
     def get(self, space: str, addresses: Sequence[str]) -> dict[str, bytes]:

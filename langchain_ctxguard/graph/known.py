@@ -1,7 +1,7 @@
 """What a process knows about stored values: which object has which digest, and which digests are stored. Losing it costs time, never a byte.
 
-Messages can be changed in place. So an object is known by itself and by each of its fields, down to the texts and numbers in its lists: all of them
-are kept here, and compared by identity, before its digest is used again.
+Messages can be changed in place. So an object is known by its class and by each of its fields: a copy of them, down to the texts in its lists, is kept
+here and compared before its digest is used again. Texts are the same objects as a rule, so to compare them is to look at them.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from operator import is_
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -22,9 +21,11 @@ from langchain_ctxguard.core.manifest import is_node
 from langchain_ctxguard.graph.bounded import Bounded
 
 _FIXED = frozenset({str, int, float, bool, bytes, type(None), Decimal, UUID, datetime, date})
-_NO_DICT, _NO_LIST, _DICT, _LIST, _TUPLE, _MODEL, _END = (object() for _ in range(7))
 _LARGEST = 400_000
 """Digests of stored content kept in mind, over all threads."""
+
+_LISTS = 4
+"""Lists of objects kept in mind for one thread: a run has one for each of its subgraphs."""
 
 
 class Place(NamedTuple):
@@ -35,14 +36,49 @@ class Place(NamedTuple):
     key: bytes
 
 
-class _Seen(weakref.ref[Any]):
-    """An object as it was when it was written or read. One object each, and nothing for the garbage collector to follow: there are many."""
+State = tuple[dict[str, Any], dict[str, Any] | None]
+"""Fields of a model, and those its class does not know."""
 
-    __slots__ = ("fields", "name", "number", "place")
-    fields: tuple[Any, ...]
-    name: bytes
-    number: int
-    place: Place
+
+class Snapshot:
+    """Objects as they were when they were read or written, in columns: an object for each of thousands would burden the garbage collector."""
+
+    def __init__(self, place: Place) -> None:
+        """Begin with none."""
+        self.place = place
+        self.is_watched = False
+        self._index: dict[int, int] = {}
+        self._kinds: list[type] = []
+        self._fields: list[dict[str, Any]] = []
+        self._extras: list[dict[str, Any] | None] = []
+        self._names: list[bytes] = []
+        self._lock = threading.Lock()
+
+    def add(self, value: Any, name: bytes, state: State) -> None:
+        """Keep the digest of an object, and its state as it was when it was written."""
+        with self._lock:
+            self._kinds.append(type(value))
+            self._fields.append(state[0])
+            self._extras.append(state[1])
+            self._names.append(name)
+            # Last, so that nobody finds half of it.
+            self._index[id(value)] = len(self._names) - 1
+
+    def names_of(self, values: Iterable[Any]) -> list[bytes | None]:
+        """Return the digest of each object that is here and was not changed since."""
+        index, kinds, fields, extras, names = self._index, self._kinds, self._fields, self._extras, self._names
+        found: list[bytes | None] = []
+        for value in values:
+            at = index.get(id(value))
+            if at is None or type(value) is not kinds[at]:
+                found.append(None)
+                continue
+            try:
+                is_same = value.__dict__ == fields[at] and value.__pydantic_extra__ == extras[at]
+            except RecursionError:
+                is_same = False
+            found.append(names[at] if is_same else None)
+        return found
 
 
 class Known:
@@ -50,7 +86,7 @@ class Known:
 
     def __init__(self) -> None:
         """Begin knowing nothing."""
-        self._objects: dict[int, _Seen] = {}
+        self._snapshots: dict[str, list[Snapshot]] = {}
         self._stored: OrderedDict[str, tuple[Place, dict[bytes, bytes | None]]] = OrderedDict()
         self._keys: Bounded[tuple[int, bytes]] = Bounded(1_024)
         self._lock = threading.Lock()
@@ -64,36 +100,53 @@ class Known:
         """Keep the key of a thread's digests."""
         self._keys.put(thread, (epoch, key))
 
-    def name_of(self, value: Any, place: Place) -> bytes | None:
-        """Return the digest of an object if it is known there and was not changed since, else `None`."""
-        seen = self._objects.get(id(value))
-        if seen is None or seen() is not value or seen.place != place or not _is_unchanged(value, seen.fields):
-            return None
-        return seen.name
+    def names_of(self, values: Sequence[Any], place: Place) -> list[bytes | None]:
+        """Return the digest of each object that is known there and was not changed since, else `None`."""
+        found: list[bytes | None] = [None] * len(values)
+        for snapshot in self._snapshots.get(place.thread, ()):
+            if snapshot.place == place:
+                here = snapshot.names_of(values)
+                found = here if not any(found) else [one or other for one, other in zip(found, here, strict=True)]
+                if all(found):
+                    break
+        return found
 
-    def remember(self, value: Any, place: Place, name: bytes, fields: tuple[Any, ...] | None) -> None:
-        """Keep the digest of an object as long as the object lives.
+    def remember(self, objects: Iterable[tuple[Any, bytes, State | None]], place: Place, *, is_read: bool = False) -> None:
+        """Keep the digests of objects, as long as the last of them lives.
 
         Args:
-            value: The object.
-            place: Where its content is stored.
-            name: Its digest.
-            fields: Its fields as they were when it was written.
+            objects: Each with its digest, and with its state as it was when it was written or read.
+            place: Where their content is stored.
+            is_read: They were read just now, so that nobody has them yet: they get a list of their own.
         """
-        if fields is None:
-            return
-        try:
-            seen = _Seen(value, self._forgotten)
-        except TypeError:
-            # A dict or a text cannot be watched; it is written anew each time.
-            return
-        seen.fields, seen.name, seen.number, seen.place = fields, name, id(value), place
-        self._objects[seen.number] = seen
+        snapshot = last = None
+        for value, name, state in objects:
+            if state is not None:
+                snapshot = snapshot or self._snapshot(place, is_new=is_read)
+                snapshot.add(value, name, state)
+                last = value
+        if snapshot is not None and not snapshot.is_watched:
+            snapshot.is_watched = True
+            self._watch(last, place.thread, snapshot)
 
-    def _forgotten(self, seen: weakref.ref[Any]) -> None:
-        number = seen.number  # type: ignore[attr-defined]  # only such references are made here
-        if self._objects.get(number) is seen:
-            self._objects.pop(number, None)
+    def _snapshot(self, place: Place, *, is_new: bool) -> Snapshot:
+        with self._lock:
+            lists = [one for one in self._snapshots.get(place.thread, ()) if one.place == place]
+            if lists and not is_new:
+                return lists[0]
+            snapshot = Snapshot(place)
+            self._snapshots[place.thread] = [snapshot, *lists][:_LISTS]
+        return snapshot
+
+    def _watch(self, value: Any, thread: str, snapshot: Snapshot) -> None:
+        def gone() -> None:
+            left = [one for one in self._snapshots.get(thread, ()) if one is not snapshot]
+            if left:
+                self._snapshots[thread] = left
+            else:
+                self._snapshots.pop(thread, None)
+
+        weakref.finalize(value, gone).atexit = False
 
     def absent(self, names: Iterable[bytes], place: Place) -> list[bytes]:
         """Return which of these digests are not known to be stored, each once, in order."""
@@ -127,73 +180,33 @@ class Known:
             self._stored.pop(thread, None)
 
 
-def fields_of(value: Any) -> tuple[Any, ...] | None:
-    """Return everything a model is made of that cannot change in itself, in order; `None` where something in it can, unseen.
-
-    What cannot change stands for itself; a dict, list or model stands as a tuple of what is in it, or as a mark where it is empty.
-    """
-    if not isinstance(value, BaseModel):
-        return None
-    fields: list[Any] = []
-    try:
-        for part in value.__dict__.values():
-            fields.append(part if type(part) in _FIXED else _flat(part))
-        fields.append(_flat(value.__pydantic_extra__ or {}))
-    except (_CanChangeError, RecursionError):
-        return None
-    return tuple(fields)
-
-
 class _CanChangeError(Exception):
     """Something can change and nobody would see it."""
 
 
-def _is_unchanged(value: BaseModel, fields: tuple[Any, ...]) -> bool:
-    parts = value.__dict__
-    if len(fields) != len(parts) + 1:
-        return False
+def state_of(value: Any) -> State | None:
+    """Return a copy of the fields of a model that a change in place leaves as it is; `None` where something in it cannot be copied so."""
+    if not isinstance(value, BaseModel):
+        return None
     try:
-        for part, was in zip(parts.values(), fields, strict=False):
-            if part is not was and (type(part) in _FIXED or not _is_same(part, was)):
-                return False
-        return _is_same(value.__pydantic_extra__ or {}, fields[-1])
+        fields = value.__dict__.copy()
+        for name, part in fields.items():
+            if type(part) not in _FIXED:
+                fields[name] = _copied(part)
+        extra = value.__pydantic_extra__
+        return fields, None if extra is None else _copied(extra)
     except (_CanChangeError, RecursionError):
-        return False
+        return None
 
 
-def _is_same(part: Any, was: Any) -> bool:
-    if not part:
-        return was is (_NO_DICT if type(part) is dict else _NO_LIST if type(part) is list else None)
-    now = _flat(part)
-    return type(was) is tuple and len(now) == len(was) and all(map(is_, now, was))
-
-
-def _flat(part: Any) -> Any:
-    if not part and type(part) in {dict, list}:
-        return _NO_DICT if type(part) is dict else _NO_LIST
-    found: list[Any] = []
-    _collect(part, found)
-    return tuple(found)
-
-
-def _collect(part: Any, found: list[Any]) -> None:
+def _copied(part: Any) -> Any:
     kind = type(part)
     if kind in _FIXED:
-        found.append(part)
-    elif kind is dict:
-        found.append(_DICT)
-        for key, item in part.items():
-            _collect(key, found)
-            _collect(item, found)
-        found.append(_END)
-    elif kind is list or kind is tuple:
-        found.append(_LIST if kind is list else _TUPLE)
-        for item in part:
-            _collect(item, found)
-        found.append(_END)
-    elif isinstance(part, BaseModel):
-        found += (_MODEL, kind.__module__, kind.__qualname__)
-        _collect(part.__dict__, found)
-        _collect(part.__pydantic_extra__, found)
-    else:
-        raise _CanChangeError
+        return part
+    if kind is dict:
+        return {key: _copied(item) for key, item in part.items()}
+    if kind is list:
+        return [_copied(item) for item in part]
+    if kind is tuple:
+        return tuple([_copied(item) for item in part])
+    raise _CanChangeError

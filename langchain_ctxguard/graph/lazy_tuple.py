@@ -46,6 +46,9 @@ class LazyTuple(CheckpointTuple):
         """Return a field, with its content."""
         return self.whole()[index]
 
+    def _replace(self, **fields: Any) -> CheckpointTuple:  # type: ignore[override]  # what comes back is read already
+        return self.whole()._replace(**fields)
+
     def __eq__(self, other: object) -> bool:
         """Compare it, with its content."""
         return tuple(self.whole()) == (tuple(other) if isinstance(other, tuple) else other)

@@ -15,7 +15,7 @@ from langchain_ctxguard.core.manifest import Manifest, Walk
 from langchain_ctxguard.core.message_blob import digest
 from langchain_ctxguard.errors import BlobMissingError, StoreError
 from langchain_ctxguard.graph.envelope import CARRIERS, INSIDE, MARK, has_messages, is_long, is_marked, opened, replaced
-from langchain_ctxguard.graph.known import Known, Place, fields_of
+from langchain_ctxguard.graph.known import Known, Place, State, state_of
 from langchain_ctxguard.records.collected import Collections
 
 _SMALL = 512
@@ -106,7 +106,7 @@ class _Writing:
         self._manifests = manifests
         self._thread = thread
         self._contents: dict[bytes, bytes] = {}
-        self._objects: list[tuple[Any, bytes, tuple[Any, ...] | None]] = []
+        self._objects: list[tuple[Any, bytes, State | None]] = []
         self._at: Place | None = None
 
     def stands_for(self, channel: str, value: Any) -> Any:
@@ -126,9 +126,8 @@ class _Writing:
         absent = known.absent(self._contents, self._at)
         if absent:
             blobs.put_contents(self._thread, {name: self._contents[name] for name in absent}, self._at.key)
-        known.add(self._contents, self._at)
-        for value, name, fields in self._objects:
-            known.remember(value, self._at, name, fields)
+        known.add({name: self._contents[name] for name in absent}, self._at)
+        known.remember(self._objects, self._at)
 
     @property
     def _place(self) -> Place:
@@ -164,7 +163,7 @@ class _Writing:
 
     def _list(self, values: list[Any]) -> dict[str, bytes]:
         place, keyed = self._place, self._manifests.blobs.is_keyed
-        names = [self._name(value) for value in values]
+        names = self._names(values)
         tree, nodes = trees.of_list(names, lambda content: digest(content, place.key), is_keyed=keyed)
         absent = {name: nodes[name] for name in self._manifests.known.absent(nodes, place)}
         if not self._contents and len(absent) <= _OPEN:
@@ -173,16 +172,18 @@ class _Writing:
         return self._marked(tree)
 
     def _one(self, value: Any) -> dict[str, bytes]:
-        return self._marked(trees.of_one(self._name(value), is_keyed=self._manifests.blobs.is_keyed))
+        return self._marked(trees.of_one(self._names([value])[0], is_keyed=self._manifests.blobs.is_keyed))
 
-    def _name(self, value: Any) -> bytes:
-        known = self._manifests.known.name_of(value, self._place)
-        if known is not None:
-            return known
-        fields = fields_of(value)
+    def _names(self, values: list[Any]) -> list[bytes]:
+        known = self._manifests.known.names_of(values, self._place)
+        return [name if name is not None else self._new(value) for name, value in zip(known, values, strict=True)]
+
+    def _new(self, value: Any) -> bytes:
+        # Its state before its content: if somebody changes it in between, the one no longer fits the other, and it is written again.
+        state = state_of(value)
         name, content = self._content(value)
         self._contents[name] = content
-        self._objects.append((value, name, fields))
+        self._objects.append((value, name, state))
         return name
 
     def _content(self, value: Any) -> tuple[bytes, bytes]:
@@ -219,10 +220,8 @@ class _Reading:
         names, contents, blobs = self._items[data], self._contents[tree.is_keyed], self._manifests.blobs
         values = blobs.values_of([contents[name] for name in names])
         if tree.is_keyed is blobs.is_keyed:
-            remember = self._manifests.known.remember
-            for value, name in zip(values, names, strict=True):
-                if isinstance(value, BaseMessage):
-                    remember(value, self._place, name, fields_of(value))
+            objects = ((value, name, state_of(value)) for value, name in zip(values, names, strict=True) if isinstance(value, BaseMessage))
+            self._manifests.known.remember(objects, self._place, is_read=True)
         return values if tree.is_list else values[0]
 
     def _follow(self, walks: list[Walk]) -> None:
