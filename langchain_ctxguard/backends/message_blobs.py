@@ -21,6 +21,7 @@ KEY_ADDRESS = "keyed:key"
 """Where a thread's key rests, encrypted: whoever erases the space makes its digests say nothing to anybody."""
 
 
+_KEY_MARK, _KEY_BYTES = b"ctxguard-key:", 32
 _MSGPACK = packed("msgpack", b"")
 
 
@@ -143,7 +144,7 @@ class MessageBlobs:
         if not found and not is_made:
             raise missing(space, [KEY_ADDRESS])
         if not found:
-            mine = packed(*self.serde.dumps_typed(secrets.token_bytes(32)))
+            mine = packed(*self.serde.dumps_typed(_KEY_MARK + secrets.token_bytes(_KEY_BYTES)))
             self.blobs.put(space, [mine], addresses=[KEY_ADDRESS])
             # Somebody else may have been first.
             found = self.blobs.get(space, [KEY_ADDRESS])
@@ -151,8 +152,9 @@ class MessageBlobs:
             key = self.value_of(found[KEY_ADDRESS])
         except Exception as error:
             key = error
-        if isinstance(key, bytes) and len(key) == 32:
-            return key
+        # A cipher that does not tell a wrong key gives back anything.
+        if isinstance(key, bytes) and key.startswith(_KEY_MARK) and len(key) == len(_KEY_MARK) + _KEY_BYTES:
+            return key[len(_KEY_MARK) :]
         msg = f"The key of thread '{thread}' cannot be read by this serializer. Nothing was read or written; use the one the thread was written with."
         raise StoreError(msg) from (key if isinstance(key, Exception) else None)
 
