@@ -6,9 +6,8 @@ import asyncio
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,9 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
 
+from benchmarks.store_trials import _forked
 from langchain_ctxguard.backends.message_blobs import KEY_ADDRESS
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.core.message_blob import thread_space
@@ -27,7 +28,6 @@ from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
 from langchain_ctxguard.graph.envelope import MARK
 from tests.support.saver_graphs import STATES, THREAD, aopened, asked, graph_of, opened
 
-ROOT = Path(__file__).resolve().parents[2]
 WHERE: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 SPACE = thread_space("t")
 MESSAGES = [HumanMessage(f"secret {number}", id=str(number)) for number in range(40)]
@@ -140,8 +140,6 @@ def test_a_saver_that_is_gone_leaves_content_that_is_collected(tmp_path: Path, s
         config = put(saver)
         inner.delete_thread("t")
         assert saver.get_tuple(config) is None
-        from datetime import timedelta
-
         saver.collect("t")
         assert saver.collect("t", grace=timedelta(0)) > len(MESSAGES)
         assert [] == store.blobs.addresses(SPACE)
@@ -150,17 +148,16 @@ def test_a_saver_that_is_gone_leaves_content_that_is_collected(tmp_path: Path, s
 
 def test_a_process_killed_before_its_checkpoint_leaves_the_thread_as_it_was(tmp_path: Path) -> None:
     """Content first, then what names it: what was stored for nothing is named by the next checkpoint or collected."""
-    script = """
-import os, signal, sqlite3, sys
-from tests.graph.test_checkpointer_faults import *
-inner = __import__("langgraph.checkpoint.sqlite", fromlist=["SqliteSaver"]).SqliteSaver(sqlite3.connect(sys.argv[1] + "/state.db", check_same_thread=False))
-saver = wrapped(inner, GuardStore.open("sqlite:///" + sys.argv[1] + "/ctxguard.db"))
-put(saver, MESSAGES[:10])
-saver.inner.put = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-put(saver, MESSAGES)
-"""
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=ROOT, check=False, capture_output=True)
-    assert -signal.SIGKILL == done.returncode, done.stderr.decode()
+
+    def write() -> None:
+        with opened("sqlite", tmp_path) as inner:
+            saver = wrapped(inner, GuardStore.open(f"sqlite:///{tmp_path}/ctxguard.db"))
+            put(saver, MESSAGES[:10])
+            inner.put = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+            put(saver, MESSAGES)
+
+    _, status = os.waitpid(_forked(write), 0)
+    assert signal.SIGKILL == os.WTERMSIG(status)
     with opened("sqlite", tmp_path) as inner, GuardStore.open(f"sqlite:///{tmp_path}/ctxguard.db") as kept:
         saver = wrapped(inner, kept)
         assert MESSAGES[:10] == messages_in(saver)
@@ -177,8 +174,6 @@ def test_two_writers_of_one_thread_keep_everything(tmp_path: Path) -> None:
     def write(mark: str) -> None:
         try:
             connection = sqlite3.connect(tmp_path / "state.db", check_same_thread=False, timeout=30)
-            from langgraph.checkpoint.sqlite import SqliteSaver
-
             saver = wrapped(SqliteSaver(connection), GuardStore.open(f"sqlite:///{tmp_path}/ctxguard.db"))
             where = {"configurable": {"thread_id": "t", "checkpoint_ns": mark}}
             for size in range(1, 16):
