@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Required
 
 from langchain.agents import AgentState, create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
@@ -26,12 +26,12 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph.message import add_messages
-from typing_extensions import Required
 
 from benchmarks.measuring import CannedSummarizer, conversation, cores, median, seconds_of, table, write
 from benchmarks.store_trials import postgres
 from langchain_ctxguard import ContextGuard, GuardStore
 from langchain_ctxguard.backends.store import migrate_store
+from langchain_ctxguard.core.message_blob import thread_space
 from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
 
 SAVERS = ("memory", "sqlite", "postgres")
@@ -64,7 +64,8 @@ class Measured:
         if self._connection is None:
             checkpoints = sum(len(row[0][1]) + len(row[1][1]) for space in self._inner.storage["t"].values() for row in space.values())
             writes = sum(len(row[2][1]) for rows in self._inner.writes.values() for row in rows.values())
-            stored = sum(len(content) for space in self.store.blobs._spaces.values() for content in space.values())  # type: ignore[attr-defined]
+            where, blobs = thread_space("t"), self.store.blobs
+            stored = sum(map(len, blobs.get(where, blobs.addresses(where)).values()))
             return {"checkpoints": checkpoints + sum(len(data) for _, data in self._inner.blobs.values()), "writes": writes, "blobs": stored}
         asked = {
             "checkpoints": "SELECT coalesce(sum(length(checkpoint) + length(metadata)), 0) FROM checkpoints",
@@ -113,7 +114,11 @@ def _opened(kind: str, how: str) -> Iterator[Measured]:
                 assert url is not None
                 plain = url.replace("postgresql+psycopg://", "postgresql://")
                 migrate_store(url)
-                with PostgresSaver.from_conn_string(plain) as inner, GuardStore.open(url) as store, psycopg.connect(plain, autocommit=True) as looking:
+                with (
+                    PostgresSaver.from_conn_string(plain) as inner,
+                    GuardStore.open(url) as store,
+                    psycopg.connect(plain, autocommit=True) as looking,
+                ):
                     inner.setup()
                     yield Measured(_wrapped(inner, store, how), inner, store, [], looking)
 

@@ -13,30 +13,22 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langchain_ctxguard.core.keep import Saved, latest, with_needed
 from langchain_ctxguard.core.message_blob import thread_space
 from langchain_ctxguard.errors import StoreError
-from langchain_ctxguard.graph.checkpointer import ContextCheckpointer, aside
 from langchain_ctxguard.graph.rows_drivers import Driver, driver_of
 from langchain_ctxguard.graph.saver_kind import kind_of
-from langchain_ctxguard.graph.upkeep import Survey
+from langchain_ctxguard.graph.wrapped import WrappedSaver, aside
 
 _STRATEGIES = ("keep_latest", "delete")
-_made: dict[type[Any], type[ContextCheckpointer]] = {}
 
 
-def class_for(inner: BaseCheckpointSaver[Any]) -> type[ContextCheckpointer]:
-    """Return the class whose methods are those that work around this saver."""
-    kind = type(inner)
-    if kind not in _made:
-        if kind_of(inner) is not None:
-            _made[kind] = OnRows
-        else:
-            names = ("copy_thread", "delete_for_runs", "prune")
-            offered = [name for name in (*names, *(f"a{name}" for name in names)) if _is_own(kind, name)]
-            methods = {name: _PASSED[name] for name in offered}
-            _made[kind] = type("ContextCheckpointer", (ContextCheckpointer,), {**methods, "__module__": __name__, "__doc__": ContextCheckpointer.__doc__})
-    return _made[kind]
+def bases_for(inner: BaseCheckpointSaver[Any]) -> tuple[type[Any], dict[str, Any]]:
+    """Return the class and the methods that a wrapper of this saver gets."""
+    if kind_of(inner) is not None:
+        return OnRows, {}
+    names = ("copy_thread", "delete_for_runs", "prune")
+    return WrappedSaver, {name: _PASSED[name] for name in (*names, *(f"a{name}" for name in names)) if _is_own(type(inner), name)}
 
 
-class OnRows(ContextCheckpointer):
+class OnRows(WrappedSaver):
     """Around a saver whose rows can be worked on."""
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -165,31 +157,31 @@ def _is_own(kind: type[Any], name: str) -> bool:
     return getattr(kind, name, None) is not getattr(BaseCheckpointSaver, name, None)
 
 
-def _copy(self: ContextCheckpointer, source_thread_id: str, target_thread_id: str) -> None:
+def _copy(self: WrappedSaver, source_thread_id: str, target_thread_id: str) -> None:
     self.upkeep.copy(str(source_thread_id), str(target_thread_id))
     self.inner.copy_thread(source_thread_id, target_thread_id)
 
 
-async def _acopy(self: ContextCheckpointer, source_thread_id: str, target_thread_id: str) -> None:
+async def _acopy(self: WrappedSaver, source_thread_id: str, target_thread_id: str) -> None:
     await aside(self.upkeep.copy, str(source_thread_id), str(target_thread_id))
     await self.inner.acopy_thread(source_thread_id, target_thread_id)
 
 
-def _for_runs(self: ContextCheckpointer, run_ids: Sequence[str]) -> None:
+def _for_runs(self: WrappedSaver, run_ids: Sequence[str]) -> None:
     self.inner.delete_for_runs(run_ids)
 
 
-async def _afor_runs(self: ContextCheckpointer, run_ids: Sequence[str]) -> None:
+async def _afor_runs(self: WrappedSaver, run_ids: Sequence[str]) -> None:
     await self.inner.adelete_for_runs(run_ids)
 
 
-def _prune(self: ContextCheckpointer, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+def _prune(self: WrappedSaver, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
     self.inner.prune(thread_ids, strategy=strategy)
     for thread in _threads(thread_ids, strategy):
         self.forget(thread) if strategy == "delete" else self.collect(thread)
 
 
-async def _aprune(self: ContextCheckpointer, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+async def _aprune(self: WrappedSaver, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
     await self.inner.aprune(thread_ids, strategy=strategy)
     for thread in _threads(thread_ids, strategy):
         await (aside(self.forget, thread) if strategy == "delete" else self.acollect(thread))

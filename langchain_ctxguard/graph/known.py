@@ -1,7 +1,7 @@
 """What a process knows about stored values: which object has which digest, and which digests are stored. Losing it costs time, never a byte.
 
-Messages can be changed in place. So an object is known by its class and by each of its fields: a copy of them, down to the texts in its lists, is kept
-here and compared before its digest is used again. Texts are the same objects as a rule, so to compare them is to look at them.
+Messages can be changed in place. So an object is known by its class and by each of its fields: a copy of them, down to the texts in its lists, is
+kept here and compared before its digest is used again. Texts are the same objects as a rule, so to compare them is to look at them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Snapshot:
         self.place = place
         self.is_watched = False
         self._index: dict[int, int] = {}
-        self._kinds: list[type] = []
+        self._kinds: list[type[Any]] = []
         self._fields: list[dict[str, Any]] = []
         self._extras: list[dict[str, Any] | None] = []
         self._names: list[bytes] = []
@@ -64,7 +64,7 @@ class Snapshot:
             # Last, so that nobody finds half of it.
             self._index[id(value)] = len(self._names) - 1
 
-    def names_of(self, values: Iterable[Any]) -> list[bytes | None]:
+    def names_of(self, values: Sequence[Any]) -> list[bytes | None]:
         """Return the digest of each object that is here and was not changed since."""
         index, kinds, fields, extras, names = self._index, self._kinds, self._fields, self._extras, self._names
         found: list[bytes | None] = []
@@ -74,7 +74,7 @@ class Snapshot:
                 found.append(None)
                 continue
             try:
-                is_same = value.__dict__ == fields[at] and value.__pydantic_extra__ == extras[at]
+                is_same: bool = value.__dict__ == fields[at] and value.__pydantic_extra__ == extras[at]
             except RecursionError:
                 is_same = False
             found.append(names[at] if is_same else None)

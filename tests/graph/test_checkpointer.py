@@ -168,7 +168,9 @@ def test_bytes_of_a_turn_do_not_grow_with_the_conversation(tmp_path: Path) -> No
         lambda message: message.additional_kwargs.update(mark=1),
         lambda message: message.response_metadata["deep"][0].update(x=2),
         lambda message: message.tool_calls[0]["args"].update(n=3),
-        lambda message: message.content.append({"type": "text", "text": "more"}) if isinstance(message.content, list) else setattr(message, "name", "n"),
+        lambda message: (
+            message.content.append({"type": "text", "text": "more"}) if isinstance(message.content, list) else setattr(message, "name", "n")
+        ),
     ],
 )
 def test_a_message_changed_in_place_is_stored_as_it_is_now(change: Any, tmp_path: Path) -> None:
@@ -176,7 +178,11 @@ def test_a_message_changed_in_place_is_stored_as_it_is_now(change: Any, tmp_path
     for content in ("text", [{"type": "text", "text": "block"}]):
         saver = wrapped(InMemorySaver(), tmp_path)
         message = AIMessage(
-            content, id="1", additional_kwargs={"a": 1}, response_metadata={"deep": [{"x": 1}]}, tool_calls=[{"name": "f", "args": {"n": 1}, "id": "c"}]
+            content,
+            id="1",
+            additional_kwargs={"a": 1},
+            response_metadata={"deep": [{"x": 1}]},
+            tool_calls=[{"name": "f", "args": {"n": 1}, "id": "c"}],
         )
         for found in (message, None):
             held = found or saver.get_tuple(at("t")).checkpoint["channel_values"]["messages"][0]
@@ -275,7 +281,11 @@ def test_wrong_wiring_is_refused_at_once(tmp_path: Path) -> None:
             ContextCheckpointer(inner, store="memory://")
         with pytest.raises(ConfigurationError, match="a ContextCheckpointer already"):
             wrapped(wrapped(inner, tmp_path), tmp_path)
-    for given, words in (({"inner": object()}, "was given a object"), ({"channels": "messages"}, "names of state channels"), ({"store": None}, "NoneType")):
+    for given, words in (
+        ({"inner": object()}, "was given a object"),
+        ({"channels": "messages"}, "names of state channels"),
+        ({"store": None}, "NoneType"),
+    ):
         arguments: Any = {"inner": InMemorySaver(), "store": "memory://", **given}
         with pytest.raises(ConfigurationError, match=words):
             ContextCheckpointer(arguments.pop("inner"), **arguments)
