@@ -13,7 +13,6 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langchain_ctxguard.core.keep import Saved, latest, with_needed
 from langchain_ctxguard.core.message_blob import thread_space
 from langchain_ctxguard.errors import StoreError
-from langchain_ctxguard.graph.rows_drivers import Driver, driver_of
 from langchain_ctxguard.graph.saver_kind import kind_of
 from langchain_ctxguard.graph.wrapped import WrappedSaver, aside
 
@@ -35,13 +34,13 @@ class OnRows(WrappedSaver):
         """Copy a thread with all its checkpoints, writes and messages. What is erased of the one stays in the other."""
         source, target = str(source_thread_id), str(target_thread_id)
         self._copied(source, target)
-        self._driver.run(self._driver.rows.copy(source, target), self._never)
+        self.driver.run(self.driver.rows.copy(source, target), self._never)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread; see `copy_thread`."""
         source, target = str(source_thread_id), str(target_thread_id)
         await aside(self._copied, source, target)
-        await self._driver.arun(self._driver.rows.copy(source, target), self._never)
+        await self.driver.arun(self.driver.rows.copy(source, target), self._never)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of runs, but for those that checkpoints of other runs are rebuilt from; then collect what nothing needs."""
@@ -78,30 +77,6 @@ class OnRows(WrappedSaver):
             elif saved := (await self.asurvey(thread)).saved():
                 await self._adelete(thread, saved, latest(saved))
 
-    def unwrap(self, thread_id: str) -> int:
-        """Write every value of a thread as the inner saver alone would have, and return how many were: the thread needs this wrapper no more.
-
-        Raises:
-            BlobMissingError: something is gone or altered. Nothing was changed.
-        """
-        thread = str(thread_id)
-        self.upkeep.bring_back(thread, self.survey(thread).manifests)
-        return self._driver.run(self._driver.rows.plain(thread), lambda values: self.manifests.read(thread, values))
-
-    async def aunwrap(self, thread_id: str) -> int:
-        """Write every value of a thread as the inner saver alone would have; see `unwrap`."""
-        thread = str(thread_id)
-        await aside(self.upkeep.bring_back, thread, (await self.asurvey(thread)).manifests)
-        return await self._driver.arun(self._driver.rows.plain(thread), lambda values: self.manifests.read(thread, values))
-
-    @property
-    def _driver(self) -> Driver:
-        driver = driver_of(self.inner)
-        if driver is None:
-            msg = f"The rows of {type(self.inner).__name__} are not known. Nothing was changed."
-            raise StoreError(msg)
-        return driver
-
     def _copied(self, source: str, target: str) -> None:
         blobs = self.manifests.blobs
         keys = [blobs.blobs.get(thread_space(thread), ["keyed:key"]) for thread in (source, target)]
@@ -116,13 +91,13 @@ class OnRows(WrappedSaver):
     def _delete(self, thread: str, saved: Sequence[Saved], stay: set[tuple[str, str]]) -> None:
         doomed = _doomed(saved, stay)
         if doomed:
-            self._driver.run(self._driver.rows.delete(thread, doomed), self._never)
+            self.driver.run(self.driver.rows.delete(thread, doomed), self._never)
             self.collect(thread)
 
     async def _adelete(self, thread: str, saved: Sequence[Saved], stay: set[tuple[str, str]]) -> None:
         doomed = _doomed(saved, stay)
         if doomed:
-            await self._driver.arun(self._driver.rows.delete(thread, doomed), self._never)
+            await self.driver.arun(self.driver.rows.delete(thread, doomed), self._never)
             await self.acollect(thread)
 
     @staticmethod

@@ -26,6 +26,7 @@ from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.lazy_tuple import LazyTuple
 from langchain_ctxguard.graph.manifests import Manifests
+from langchain_ctxguard.graph.rows_drivers import Driver, driver_of
 from langchain_ctxguard.graph.saver_kind import file_of, outlives_process
 from langchain_ctxguard.graph.stamp import stamped
 from langchain_ctxguard.graph.upkeep import GRACE, Survey, Upkeep
@@ -209,6 +210,39 @@ class WrappedSaver(BaseCheckpointSaver[Any]):
         """Set aside content that no checkpoint needs, and erase what was set aside before; see `collect`."""
         batch = await aside(self.upkeep.begin, str(thread_id))
         return await aside(self.upkeep.collect, batch, await self.asurvey(str(thread_id)), grace)
+
+    def unwrap(self, thread_id: str) -> int:
+        """Write every value of a thread as the inner saver alone would have, and return how many were: the thread needs this wrapper no more.
+
+        Raises:
+            BlobMissingError: something is gone or altered. Nothing was changed.
+            ConfigurationError: this kind of saver is not known.
+        """
+        thread = str(thread_id)
+        self.upkeep.bring_back(thread, self.survey(thread).manifests)
+        return self.driver.run(self.driver.rows.plain(thread), lambda values: self.manifests.read(thread, values))
+
+    async def aunwrap(self, thread_id: str) -> int:
+        """Write every value of a thread as the inner saver alone would have; see `unwrap`."""
+        thread = str(thread_id)
+        await aside(self.upkeep.bring_back, thread, (await self.asurvey(thread)).manifests)
+        return await self.driver.arun(self.driver.rows.plain(thread), lambda values: self.manifests.read(thread, values))
+
+    @property
+    def driver(self) -> Driver:
+        """What runs steps on the rows of the inner saver.
+
+        Raises:
+            ConfigurationError: this kind of saver is not known.
+        """
+        driver = driver_of(self.inner)
+        if driver is None:
+            msg = (
+                f"The rows of {type(self.inner).__name__} are not known here, so nothing was changed. Read the thread's checkpoints from this saver, "
+                "and put them into another one."
+            )
+            raise ConfigurationError(msg)
+        return driver
 
     def survey(self, thread: str) -> Survey:
         """Return what the checkpoints of a thread tell without their content."""
