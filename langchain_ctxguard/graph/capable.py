@@ -13,7 +13,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langchain_ctxguard.core.keep import Saved, latest, with_needed
 from langchain_ctxguard.core.message_blob import thread_space
 from langchain_ctxguard.errors import StoreError
-from langchain_ctxguard.graph.saver_kind import kind_of
+from langchain_ctxguard.graph.saver_kind import id_in, kind_of
 from langchain_ctxguard.graph.wrapped import WrappedSaver, aside
 
 _STRATEGIES = ("keep_latest", "delete")
@@ -34,13 +34,13 @@ class OnRows(WrappedSaver):
         """Copy a thread with all its checkpoints, writes and messages. What is erased of the one stays in the other."""
         source, target = str(source_thread_id), str(target_thread_id)
         self._copied(source, target)
-        self.driver.run(self.driver.rows.copy(source, target), self._never)
+        self.driver.run(self.driver.rows.copy(id_in(self.inner, source), target), self._never)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread; see `copy_thread`."""
         source, target = str(source_thread_id), str(target_thread_id)
         await aside(self._copied, source, target)
-        await self.driver.arun(self.driver.rows.copy(source, target), self._never)
+        await self.driver.arun(self.driver.rows.copy(id_in(self.inner, source), target), self._never)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of runs, but for those that checkpoints of other runs are rebuilt from; then collect what nothing needs."""
@@ -91,13 +91,13 @@ class OnRows(WrappedSaver):
     def _delete(self, thread: str, saved: Sequence[Saved], stay: set[tuple[str, str]]) -> None:
         doomed = _doomed(saved, stay)
         if doomed:
-            self.driver.run(self.driver.rows.delete(thread, doomed), self._never)
+            self.driver.run(self.driver.rows.delete(id_in(self.inner, thread), doomed), self._never)
             self.collect(thread)
 
     async def _adelete(self, thread: str, saved: Sequence[Saved], stay: set[tuple[str, str]]) -> None:
         doomed = _doomed(saved, stay)
         if doomed:
-            await self.driver.arun(self.driver.rows.delete(thread, doomed), self._never)
+            await self.driver.arun(self.driver.rows.delete(id_in(self.inner, thread), doomed), self._never)
             await self.acollect(thread)
 
     @staticmethod

@@ -6,7 +6,6 @@ kept here and compared before its digest is used again. Texts are the same objec
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from langchain_ctxguard.backends.forked import ForkSafeLock
 from langchain_ctxguard.core.manifest import is_node
 from langchain_ctxguard.graph.bounded import Bounded
 
@@ -52,7 +52,7 @@ class Snapshot:
         self._fields: list[dict[str, Any]] = []
         self._extras: list[dict[str, Any] | None] = []
         self._names: list[bytes] = []
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def add(self, value: Any, name: bytes, state: State) -> None:
         """Keep the digest of an object, and its state as it was when it was written."""
@@ -89,7 +89,7 @@ class Known:
         self._snapshots: dict[str, list[Snapshot]] = {}
         self._stored: OrderedDict[str, tuple[Place, dict[bytes, bytes | None]]] = OrderedDict()
         self._keys: Bounded[tuple[int, bytes]] = Bounded(1_024)
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def key_of(self, thread: str, epoch: int) -> bytes | None:
         """Return the key of a thread's digests, if it is known for this epoch."""

@@ -61,6 +61,10 @@ class Manifests:
         writing.finish()
         return done
 
+    def concerns(self, writes: Sequence[tuple[str, Any]]) -> bool:
+        """Say whether there may be anything in these writes to be stored."""
+        return any(channel in self.channels or channel in CARRIERS or is_marked(value) for channel, value in writes)
+
     def read(self, thread: str, values: Sequence[Any]) -> list[Any]:
         """Return what stored values stand for, read in as few questions as the deepest tree has levels.
 

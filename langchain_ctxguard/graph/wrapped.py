@@ -27,7 +27,7 @@ from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.lazy_tuple import LazyTuple
 from langchain_ctxguard.graph.manifests import Manifests
 from langchain_ctxguard.graph.rows_drivers import Driver, driver_of
-from langchain_ctxguard.graph.saver_kind import file_of, outlives_process
+from langchain_ctxguard.graph.saver_kind import file_of, id_in, outlives_process
 from langchain_ctxguard.graph.stamp import stamped
 from langchain_ctxguard.graph.upkeep import GRACE, Survey, Upkeep
 
@@ -169,17 +169,19 @@ class WrappedSaver(BaseCheckpointSaver[Any]):
 
     async def aput_writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = "") -> None:
         """Store what is new in pending writes, then the writes, which name it."""
-        named = await aside(self.manifests.writes, thread_in(config), writes)
+        # Most writes of a run say which node comes next; they hold nothing to be stored, and need not wait for a thread.
+        is_concerned = self.manifests.concerns(writes)
+        named = await aside(self.manifests.writes, thread_in(config), writes) if is_concerned else writes
         await self.inner.aput_writes(config, named, task_id, **self._path(task_path))
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete a thread, and erase its messages for good."""
-        self.inner.delete_thread(thread_id)
+        self.inner.delete_thread(id_in(self.inner, str(thread_id)))
         self.forget(thread_id)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread, and erase its messages for good."""
-        await self.inner.adelete_thread(thread_id)
+        await self.inner.adelete_thread(id_in(self.inner, str(thread_id)))
         await aside(self.forget, thread_id)
 
     def get_delta_channel_history(self, *, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
@@ -220,13 +222,13 @@ class WrappedSaver(BaseCheckpointSaver[Any]):
         """
         thread = str(thread_id)
         self.upkeep.bring_back(thread, self.survey(thread).manifests)
-        return self.driver.run(self.driver.rows.plain(thread), lambda values: self.manifests.read(thread, values))
+        return self.driver.run(self.driver.rows.plain(id_in(self.inner, thread)), lambda values: self.manifests.read(thread, values))
 
     async def aunwrap(self, thread_id: str) -> int:
         """Write every value of a thread as the inner saver alone would have; see `unwrap`."""
         thread = str(thread_id)
         await aside(self.upkeep.bring_back, thread, (await self.asurvey(thread)).manifests)
-        return await self.driver.arun(self.driver.rows.plain(thread), lambda values: self.manifests.read(thread, values))
+        return await self.driver.arun(self.driver.rows.plain(id_in(self.inner, thread)), lambda values: self.manifests.read(thread, values))
 
     @property
     def driver(self) -> Driver:
@@ -247,14 +249,14 @@ class WrappedSaver(BaseCheckpointSaver[Any]):
     def survey(self, thread: str) -> Survey:
         """Return what the checkpoints of a thread tell without their content."""
         survey = Survey()
-        for found in self.inner.list({"configurable": {"thread_id": thread}}):
+        for found in self.inner.list({"configurable": {"thread_id": id_in(self.inner, thread)}}):
             survey.take(found)
         return survey
 
     async def asurvey(self, thread: str) -> Survey:
         """Return what the checkpoints of a thread tell without their content."""
         survey = Survey()
-        async for found in self.inner.alist({"configurable": {"thread_id": thread}}):
+        async for found in self.inner.alist({"configurable": {"thread_id": id_in(self.inner, thread)}}):
             survey.take(found)
         return survey
 

@@ -137,12 +137,32 @@ def test_a_postgresql_saver_does_the_same(postgres_url: str) -> None:
             saver.prune([state])
             saver.collect(state, grace=AT_ONCE)
             assert values == graph.get_state(config).values
+            stamps = [found.metadata["ctxguard_version"] for found in saver.list(config) if "ctxguard_version" in found.metadata]
+            assert stamps[:1] == [found.metadata["ctxguard_version"] for found in saver.list(config, filter={"ctxguard_version": stamps[0]})][:1]
             copied: Any = {"configurable": {"thread_id": f"{state}-copy"}}
             before = everything(saver, copied)
             assert saver.unwrap(f"{state}-copy") > 0
             saver.manifests.collections.purge(f"{state}-copy")
             assert before == everything(inner, copied)
             assert values == graph_of(STATES[state], inner).get_state(copied).values
+
+
+def test_a_thread_is_meant_whether_its_id_is_a_number_or_a_text(tmp_path: Path) -> None:
+    """The saver in memory keeps what it is given; no content is taken for unneeded because of that."""
+    config: Any = {"configurable": {"thread_id": 7}}
+    for meant in (7, "7"):
+        with opened("memory", tmp_path) as inner:
+            saver = wrapped(inner, tmp_path)
+            graph = talk(saver, "add_messages", 2, config)
+            values, needed = graph.get_state(config).values, addresses(saver, "7")
+            saver.collect(meant)
+            assert needed == addresses(saver, "7")
+            saver.prune([meant])
+            saver.copy_thread(meant, "copy")
+            assert values == graph.get_state(config).values == graph.get_state({"configurable": {"thread_id": "copy"}}).values
+            assert saver.unwrap(meant) > 0
+            saver.delete_thread(meant)
+            assert ({}, set()) == (graph.get_state(config).values, addresses(saver, "7"))
 
 
 def test_a_collection_erases_what_nothing_needs_only_after_its_delay(tmp_path: Path) -> None:
