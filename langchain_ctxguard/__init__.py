@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.domain.extensions import Extensions
     from langchain_ctxguard.domain.policy import ToolPolicy, ToolRequest, Verdict
     from langchain_ctxguard.domain.summary import StructuredSummary
+    from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
     from langchain_ctxguard.graph.guard import ContextGuard
     from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints, RollbackContext
     from langchain_ctxguard.graph.run_input import RunInput
@@ -47,6 +48,7 @@ _HOMES = {
     "ConsentReader": "records.consents",
     "Constraint": "domain.constraint",
     "ConstraintRegistry": "records.constraints",
+    "ContextCheckpointer": "graph.checkpointer",
     "ContextGuard": "graph.guard",
     "ContextVerifier": "graph.verifier",
     "ControlField": "domain.control",
@@ -84,6 +86,7 @@ __all__ = [
     "ConsentReader",
     "Constraint",
     "ConstraintRegistry",
+    "ContextCheckpointer",
     "ContextGuard",
     "ContextVerifier",
     "ControlField",

@@ -64,16 +64,17 @@ class Database:
             yield connection.execution_options(**options)
 
     @contextmanager
-    def writing(self, *, claim: bytes | None = None) -> Iterator[Connection]:
+    def writing(self, *, claim: bytes | None = None, is_followed: bool = False) -> Iterator[Connection]:
         """Give a connection in a transaction that is durable when the block ends, or leaves nothing.
 
         Args:
             claim: The name of what is written to: those who claim the same go one after the other.
+            is_followed: It is enough that this is durable when a later transaction on the same SQLite file is.
         """
         if self._is_read_only:
             msg = f"The store {self.name} was opened for reading. Nothing was written; whoever may write opens it anew."
             raise StoreError(msg)
-        with self._plainly(), self._turn(), self._current().connect() as connection:
+        with self._plainly(), self._turn(), self._current().connect() as connection, _synced(connection, is_synced=not is_followed):
             writer = connection.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
             with writer.begin():
                 # SQLite has one writer at a time as it is. To lock a row, one would need the right to change it.
@@ -186,6 +187,20 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 def _only_query(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA query_only = ON").close()
+
+
+@contextmanager
+def _synced(connection: Connection, *, is_synced: bool) -> Iterator[None]:
+    if is_synced or connection.dialect.name != "sqlite":
+        yield
+        return
+    driver: Any = connection.connection.dbapi_connection
+    # Between transactions, where it takes effect. The write-ahead log is still written in order.
+    driver.execute("PRAGMA synchronous = NORMAL")
+    try:
+        yield
+    finally:
+        driver.execute("PRAGMA synchronous = FULL")
 
 
 def _begin_sqlite(connection: Connection) -> None:

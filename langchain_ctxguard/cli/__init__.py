@@ -18,7 +18,7 @@ def build_app() -> typer.Typer:
     # Importing this package must stay free.
     import typer
 
-    from langchain_ctxguard.cli import audit, compact, consents, constraints, init, migrate, policy, review, sample, schema, versions
+    from langchain_ctxguard.cli import audit, compact, consents, constraints, export, init, migrate, policy, review, sample, schema, versions
     from langchain_ctxguard.cli.demo_options import demo
 
     app = typer.Typer(
@@ -50,6 +50,7 @@ def build_app() -> typer.Typer:
     rules.command("explain")(policy.explain)
     rules.command("test")(policy.hold)
     app.add_typer(rules, name="policy")
+    app.command("export")(export.export)
     app.command("audit")(audit.audit)
     app.command("sample")(sample.sample)
     app.command("review")(review.review)
