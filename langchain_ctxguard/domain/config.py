@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from langchain_ctxguard.domain.config_text import locate, read_mapping
 from langchain_ctxguard.domain.constraint import CommandCheck, Constraint, ConstraintSource, PatternCheck, SchemaCheck, Scope
 from langchain_ctxguard.domain.field_settings import FieldSettings
+from langchain_ctxguard.domain.recall import RecallSettings
 from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.errors import ConfigurationError
 
@@ -139,6 +140,9 @@ class CompactionSettings(Value):
     evidence_share: float = Field(default=0.15, gt=0, lt=0.5)
     """Bound of the rendered evidence, as a share of the window."""
 
+    evict: Literal["view", "archive"] = "view"
+    """What a compaction evicts leaves the model's view alone, or the state as well, once it rests in the store."""
+
     trust_system_messages: bool = False
     """Send system messages found inside the list as system text after the pins; otherwise they are untrusted text in place."""
 
@@ -236,6 +240,9 @@ class GuardConfig(Value):
     control_fields: FieldSettings = FieldSettings()
     """Which values a compaction must not lose."""
 
+    recall: RecallSettings = RecallSettings()
+    """How an agent reads what left its view."""
+
     timezone: str = "UTC"
     """IANA name of the zone in which days and clock times are meant: it decides what 下周五 is."""
 
@@ -260,7 +267,7 @@ class GuardConfig(Value):
     def _ids_are_unique(cls, constraints: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
         return unique_constraints(constraints)
 
-    @field_validator("compaction", "control_fields", mode="before")
+    @field_validator("compaction", "control_fields", "recall", mode="before")
     @classmethod
     def _empty_section(cls, section: Any) -> Any:
         return {} if section is None else section
@@ -316,7 +323,7 @@ class GuardConfig(Value):
         for definition in schema["$defs"].values():
             # An editor shows it beside the key: the first paragraph is enough.
             definition["description"] = definition.get("description", "").partition("\n\n")[0]
-        for section in ("constraints", "compaction", "control_fields"):
+        for section in ("constraints", "compaction", "control_fields", "recall"):
             # A section without a value means the defaults.
             schema["properties"][section] = {"anyOf": [schema["properties"][section], {"type": "null"}]}
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "ctxguard.yaml"}
@@ -392,6 +399,7 @@ def _sentence(fault: ErrorDetails, path: tuple[int | str, ...]) -> str:
         GuardConfig,
         CompactionSettings,
         FieldSettings,
+        RecallSettings,
         Constraint,
         ConstraintSource,
         Scope,

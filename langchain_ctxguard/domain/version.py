@@ -188,6 +188,10 @@ class ContextEvent(Value):
         "fields_unverified",
         "version_adopted",
         "store_failed",
+        "archive_not_durable",
+        "state_not_evicted",
+        "messages_brought_back",
+        "message_recalled",
     ]
     detail: str
     version: int = 0

@@ -17,6 +17,7 @@ from typing import Any
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse, ToolCallRequest
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.types import Command
 
 from langchain_ctxguard.backends.checks import PreparedCheck
@@ -29,6 +30,7 @@ from langchain_ctxguard.core.crossing import with_found_late
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.identity import find_cut
 from langchain_ctxguard.core.items import plan_of
+from langchain_ctxguard.core.recalled import READ_TOOL
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
@@ -49,6 +51,7 @@ from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Ou
 from langchain_ctxguard.engine import Engine, Person, counter_of, extractor_of, store_of, summarizer_of
 from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError
 from langchain_ctxguard.graph.deferred import DeferredCheck
+from langchain_ctxguard.graph.eviction import Eviction, StateChange, state_of
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.on_record import OnRecord, Work
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
@@ -57,6 +60,7 @@ from langchain_ctxguard.graph.pin_zone import PinZone
 from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
 from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages
+from langchain_ctxguard.graph.recall import Recall, recall_of
 from langchain_ctxguard.graph.remembered import Memory
 from langchain_ctxguard.graph.rules import Rules, RulesInForce, settled_by_person
 from langchain_ctxguard.graph.state import CHANNEL
@@ -65,6 +69,7 @@ from langchain_ctxguard.graph.verify import MAX_RETRIES, Failure, Verifier, aski
 from langchain_ctxguard.ports import Clock, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
+from langchain_ctxguard.records.recalls import RecallLog
 from langchain_ctxguard.records.versions import VersionLog
 
 MIN_KEPT = 0.3
@@ -158,6 +163,7 @@ class Turns:
         prices: PriceTable | None = None,
         files: PinnedFiles | None = None,
         pins: Sequence[Pin] = (),
+        serde: SerializerProtocol | None = None,
     ) -> None:
         """Wire everything, as `ContextGuard` documents it."""
         given = config_of(config)
@@ -173,7 +179,12 @@ class Turns:
         self.store, self._owns_store = store_of(store)
         """Where versions are on record; `None`: nowhere."""
 
-        self._on_record = None if self.store is None else OnRecord(self.store, self._engine.record, kept=given.versions_kept, clock=clock)
+        if self._settings.evict == "archive" and self.store is None:
+            msg = '`evict` is "archive" and there is no store: messages would leave the state for nowhere. Pass `store="sqlite:///ctxguard.db"`.'
+            raise ConfigurationError(msg)
+        self._recall = given.recall
+        self._clock = moment
+        self._on_record = None if self.store is None else self._recorder(self.store, given, extensions, clock, serde)
         if isinstance(registry, ConstraintRegistry):
             self._registry = registry.reader()
         elif registry is not None:
@@ -201,16 +212,47 @@ class Turns:
         self._pins = PinZone(files, pins, self._count)
         self._tools = StableTools()
         self._watch = PrefixWatch(prices, count=self._count) if hooks else None
-        self._hatches = Hatches(self._engine.record)
+        self._hatches = Hatches(self._engine.record, self._messages_back)
         self._place = Place(workspace=given.workspace, agent=agent)
         self._verifier = Verifier(extensions.validators)
         self._redact = extensions.redact
         self._verifier.prepare(own)
         block = render_rules(self._rules.at(self._place).pinned)
         check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(block)]) if block else 0)
-        self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages)
+        self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages, recalled_for=given.recall.calls)
         self._windows = Windows(self._settings)
         self._memory = Memory()
+
+    def _recorder(
+        self, store: GuardStore, given: GuardConfig, extensions: Extensions, clock: Clock | None, serde: SerializerProtocol | None
+    ) -> OnRecord:
+        def evicting(versions: VersionLog) -> Eviction:
+            return Eviction(
+                store,
+                versions,
+                self._engine.record,
+                leaves_state=self._settings.evict == "archive",
+                trust_system_messages=self._settings.trust_system_messages,
+                redact=extensions.redact,
+                serde=serde,
+            )
+
+        return OnRecord(store, self._engine.record, kept=given.versions_kept, eviction=evicting, clock=clock)
+
+    def recalling(self) -> Recall:
+        """Return what answers the recall tools.
+
+        Raises:
+            ConfigurationError: there is no store.
+        """
+        eviction = self.eviction
+        log = None if eviction is None or self.store is None else RecallLog(self.store, eviction.contents, clock=self._clock)
+        return recall_of(eviction, log, self._recall, self._engine.record, self._redact)
+
+    @property
+    def eviction(self) -> Eviction | None:
+        """What becomes of messages that leave the view, `None` without a store."""
+        return None if self._on_record is None else self._on_record.eviction
 
     @property
     def registry(self) -> ConstraintReader:
@@ -301,6 +343,18 @@ class Turns:
         if grave:
             raise stopped(grave)
 
+    def _messages_back(self, state: Any, thread: str | None) -> dict[str, Any]:
+        """Return the update that brings back what left a state, empty where nothing did."""
+        head, eviction = self._head_of(state), self.eviction
+        if eviction is None or not eviction.leaves_state or head.body is None:
+            return {}
+        if thread is None:
+            msg = "Messages of this state may rest in the archive, and it is not said of which thread. Nothing was changed; pass `thread`."
+            raise ConfigurationError(msg)
+        change = StateChange(state_of(state))
+        change.back = eviction.brought_back(ContextPlace(thread=thread), head, 0, change.state)
+        return change.update()
+
     def _head_of(self, state: Any) -> ContextHead:
         found = self._reader.head(of_state(state)[1])
         return found if isinstance(found, ContextHead) else ContextHead(version=0)
@@ -344,21 +398,22 @@ class Turns:
         system: SystemMessage | None,
         tools: Sequence[Any],
         model: Any,
+        change: StateChange,
     ) -> Generator[Drive | Work, Any, ContextHead | None]:
         """Yield the compaction a state is due, if any; return the head to store, `None` where it stays.
 
-        What the node of a plain graph drives; the model call is not part of it.
+        What the node of a plain graph drives; the model call is not part of it. What becomes of the messages is put into `change`.
         """
         asked: Rules = yield from self._asked_rules(thread, tools)
         rules = asked.pinned
         call = Call(as_messages(messages), raw_head, system=system, tools=tools, thread=thread, rules=rules)
-        call, late = yield from self._ahead(call, model)
+        call, late = yield from self._ahead(call, model, change)
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
         attempt, reading = self._due(call, reading, model, run)
         if attempt is None:
             return late
-        made = yield from self._made(attempt, reading, model=model, run=run)
+        made = yield from self._made(attempt, reading, model=model, run=run, change=change)
         return made.head or late
 
     def steps(self, request: ModelRequest[Any]) -> Generator[Step, Any, Any]:
@@ -386,7 +441,10 @@ class Turns:
             rules=rules.pinned,
             todos=plan_of(state["todos"]) if isinstance(state.get("todos"), list) else None,
         )
-        call, late = yield from self._ahead(call, request.model)
+        change = StateChange(state_of(state), frozenset(pin.key for pin in self._pins.of(state.get(PINS_CHANNEL))))
+        call, late = yield from self._ahead(call, request.model, change)
+        if change.back is not None:
+            request = _sending(request, request.system_message, list(call.messages))
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
         self._notice_compactor(state, call)
@@ -395,7 +453,7 @@ class Turns:
         if beside:
             call = replace(call, lead_tokens=self._count(beside))
             reading = _with_lead(reading, call)
-        whole = self._whole(call, request.model) if self._hatches.shows_all(thread) else None
+        whole: Reading | None = (yield from self._whole(call, request.model)) if self._hatches.shows_all(thread) else None
         attempt: Attempt | None = None
         if whole is None:
             attempt, reading = self._due(call, reading, request.model, run_of(runtime))
@@ -406,7 +464,7 @@ class Turns:
         tokens: int | None = None
         sent = _showing(request, reading)
         if attempt is not None:
-            made = yield from self._made(attempt, reading, model=request.model, run=run_of(runtime))
+            made = yield from self._made(attempt, reading, model=request.model, run=run_of(runtime), change=change)
             head = made.head or late
             if made.view is not None:
                 sent = _sending(request, made.view.system, made.view.messages)
@@ -415,21 +473,26 @@ class Turns:
         try:
             response = yield from self._asked(_led(sent, lead), call, reading, head, tokens)
         except ContextOverflowError as overflow:
-            head, sent = yield from self._smaller(request, call, head, overflow)
+            head, sent = yield from self._smaller(request, call, head, overflow, change)
             sent = _led(sent, self._lead(state, call, sent.messages, request.model))
             response = yield from self._asked(sent, call, reading, head, None)
         response = yield from self._verified(sent, response, rules.pinned)
         if head is None:
             return response
-        update = {CHANNEL: head.to_dict()}
+        update = {CHANNEL: head.to_dict(), **change.update(response.result)}
         renewed = self._pins.renewed(state.get(PINS_CHANNEL))
         if renewed:
             update[PINS_CHANNEL] = renewed
         return ExtendedModelResponse(model_response=response, command=Command(update=update))
 
-    def _whole(self, call: Call, model: Any) -> Reading | None:
-        """Return the reading of the whole history, `None` where it is too large to be sent."""
-        reading = self._reader.read(replace(call, raw_head=None))
+    def _whole(self, call: Call, model: Any) -> Generator[Work, Any, Reading | None]:
+        """Return the reading of the whole history, archived messages included, `None` where it is too large to be sent."""
+        place, on_record = self._place_of(call), self._on_record
+        head = self._reader.head(call.raw_head)
+        messages = call.messages
+        if on_record is not None and place is not None and isinstance(head, ContextHead):
+            messages = yield from on_record.whole(place, head, messages)
+        reading = self._reader.read(replace(call, raw_head=None, messages=messages))
         window, _ = self._windows.of(model)
         return reading if reading.tokens <= window else None
 
@@ -541,7 +604,7 @@ class Turns:
         return response
 
     def _smaller(
-        self, request: ModelRequest[Any], call: Call, head: ContextHead | None, overflow: ContextOverflowError
+        self, request: ModelRequest[Any], call: Call, head: ContextHead | None, overflow: ContextOverflowError, change: StateChange
     ) -> Generator[Step, Any, tuple[ContextHead, ModelRequest[Any]]]:
         """Compact what the provider refused, once: a request counted too low, or a window smaller than said."""
         run = run_of(request.runtime)
@@ -557,13 +620,13 @@ class Turns:
         keep: Any = smaller_keep(self._settings) if has_compacted else None
         attempt = Attempt(call, "overflow", Pace(window=window, goal=goal), limit=goal, keep=keep)
         try:
-            made = yield from self._made(attempt, reading, model=request.model, run=run)
+            made = yield from self._made(attempt, reading, model=request.model, run=run, change=change)
         except ContextBudgetError as error:
             if error.needed >= reading.own:
                 raise error from overflow
             # What must stay is more than the goal and still less than was refused.
             try:
-                made = yield from self._made(replace(attempt, limit=reading.own - 1), reading, model=request.model, run=run)
+                made = yield from self._made(replace(attempt, limit=reading.own - 1), reading, model=request.model, run=run, change=change)
             except ContextBudgetError as last:
                 raise last from overflow
         if made.head is None or made.view is None or not made.is_new:
@@ -629,6 +692,7 @@ class Turns:
             clock=time.perf_counter,
             redact=self._redact,
             todos=attempt.call.todos,
+            can_read=READ_TOOL in self._reader.tool_names(attempt.call.tools),
             tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,
             nonce=uuid.uuid4().hex,
             strategy=(summarizer or self._engine.summarizer).name,
@@ -640,19 +704,23 @@ class Turns:
             summarizer = self._drafts.kept_by(summarizer or self._engine.summarizer, attempt.call.thread)
         return Drive(compaction_flow(situation, plan, self._count), summarizer, person=person)
 
-    def _ahead(self, call: Call, model: Any) -> Generator[Work, Any, tuple[Call, ContextHead | None]]:
-        """Return the call with the head that is ahead of the state's: on record and not in the state yet, or mended by a late finding."""
+    def _ahead(self, call: Call, model: Any, change: StateChange) -> Generator[Work, Any, tuple[Call, ContextHead | None]]:
+        """Return the call with the head that is ahead of the state's: on record and not in the state yet, or mended by a late finding.
+
+        Messages that the state lost and this head needs are in the call, and in `change`.
+        """
         ahead: ContextHead | None = None
         place = self._place_of(call)
         if self._on_record is not None and place is not None:
             head = self._reader.head(call.raw_head)
-            if not isinstance(head, str):
-                known = head if head is not None else ContextHead(version=0)
-                ahead = yield from self._on_record.adopted(place, known, call.messages)
+            # Where messages have left the state, a head that holds nothing must not hide them: the record has one that does.
+            if not isinstance(head, str) or self._on_record.eviction.leaves_state:
+                known = head if isinstance(head, ContextHead) else ContextHead(version=0)
+                ahead = yield from self._on_record.adopted(place, known, call.messages, change)
                 if ahead is not None:
                     detail = f"Version {ahead.version} was on record and not in the state, which had version {known.version}; it is in force now."
                     self._engine.record(ContextEvent(kind="version_adopted", detail=detail, version=ahead.version))
-                    call = replace(call, raw_head=ahead.to_dict())
+                    call = replace(call, raw_head=ahead.to_dict(), messages=call.messages if change.back is None else change.back)
         late = self._found_late(call, model)
         return (call, ahead) if late is None else (replace(call, raw_head=late.to_dict()), late)
 
@@ -662,7 +730,9 @@ class Turns:
             return None
         return ContextPlace(thread=thread[0], namespace=str(thread[1]))
 
-    def _made(self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None) -> Generator[Drive | Work, Any, Made]:
+    def _made(
+        self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None, change: StateChange
+    ) -> Generator[Drive | Work, Any, Made]:
         """Drive a compaction, put what it came to on record, and return the head to store and the view to send."""
         call, drive = attempt.call, self._drive(attempt, model)
         place, on_record = self._place_of(call), self._on_record
@@ -679,7 +749,7 @@ class Turns:
         if not result.is_new or head is None:
             yield from on_record.noted(place, result.record)
             return Made(head, view, result.record, is_new=False)
-        stored = yield from on_record.committed(place, reading.head, head, result.record, call.messages)
+        stored = yield from on_record.committed(place, reading.head, head, result.record, call.messages, change)
         if stored is None:
             self._memory.forget_waiting(call)
             window, is_known = self._windows.of(model)
