@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.compile import parted
-from langchain_ctxguard.core.identity import find_cut, message_digest
+from langchain_ctxguard.core.identity import find_cut, message_digest, name_in, name_of
 from langchain_ctxguard.domain.archive import Archived
 from langchain_ctxguard.domain.context import ContextHead
 
@@ -59,23 +59,16 @@ def gap_before(messages: Sequence[BaseMessage], head: ContextHead, rows: Iterabl
     before = [(position, row) for position, row in sorted(rows, key=lambda one: one[0]) if position < stop]
     known: defaultdict[str, deque[int]] = defaultdict(deque)
     for position, row in before:
-        known[_name(row.key)].append(position)
+        known[name_in(row.key)].append(position)
+    has_digests = any(name_in(row.key) != row.key for _, row in before)
     placed: dict[int, BaseMessage] = {}
     unplaced = []
     for message in front.rest[:at]:
-        positions = known.get(message.id or message_digest(message))
+        # It may have been given an id since it was archived.
+        positions = known.get(name_of(message)) or (known.get(message_digest(message)) if has_digests else None)
         if positions:
             placed[positions.popleft()] = message
         else:
             unplaced.append(message)
     missing = {position: row for position, row in before if position >= start and position not in placed}
     return Gap(list(front.system), unplaced, placed, missing, list(front.rest[at:]))
-
-
-def _name(key: str) -> str:
-    """Return what a message is known by wherever it stands: its id, or the digest in its key."""
-    digest, at, position = key.rpartition("@")
-    return digest if at and position.isdigit() and len(digest) == _DIGEST else key
-
-
-_DIGEST = 24

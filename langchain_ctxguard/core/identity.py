@@ -14,6 +14,8 @@ from langchain_ctxguard.domain.value import canonical_json, digest_of
 ANCHORS = 16
 """How many kept messages a cut names: so many may be trimmed from the state before the cut is lost."""
 
+_DIGEST = 24
+
 SYNTHETIC = "ctxguard_synthetic"
 """Mark of a result we made up for a call without one: it stands for nothing in the original list and takes no position."""
 
@@ -42,7 +44,22 @@ def message_digest(message: BaseMessage) -> str:
     """Return a digest of role, name, content and call ids."""
     content: Any = message.content
     parts = [speaker_of(message), message.name, content, [call.call_id for call in calls_of(message)], list(results_of(message))]
-    return digest_of(canonical_json(parts))[:24]
+    return digest_of(canonical_json(parts))[:_DIGEST]
+
+
+def name_of(message: BaseMessage) -> str:
+    """Return what a message is known by wherever it stands: its id, else its digest, which equal messages share."""
+    return message.id or message_digest(message)
+
+
+def name_in(key: str) -> str:
+    """Return `name_of` the message that `key` names.
+
+    >>> name_in("run-1"), name_in("a@1"), name_in("0123456789abcdef01234567@12")
+    ('run-1', 'a@1', '0123456789abcdef01234567')
+    """
+    digest, at, position = key.rpartition("@")
+    return digest if at and len(digest) == _DIGEST and position.isdigit() else key
 
 
 def make_cut(messages: Sequence[BaseMessage], keys: Sequence[str], at: int, *, start: int) -> Cut:
@@ -80,11 +97,11 @@ def find_cut(cut: Cut, messages: Sequence[BaseMessage]) -> int | None:
 
 
 def is_known_as(message: BaseMessage, key: str) -> bool:
-    """Say whether `key` names `message`, wherever it stands now."""
-    if message.id:
-        return message.id == key
-    digest, at, _ = key.rpartition("@")
-    return bool(at) and message_digest(message) == digest
+    """Say whether `key` names `message`, wherever it stands now; a message may have been given an id since it was named."""
+    if message.id == key:
+        return True
+    digest = name_in(key)
+    return digest is not key and message_digest(message) == digest
 
 
 def _matching(messages: Sequence[BaseMessage], keys: Sequence[str]) -> int:

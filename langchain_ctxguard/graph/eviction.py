@@ -16,7 +16,7 @@ from langchain_ctxguard.backends.message_blobs import MessageBlobs
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.core.bring_back import Gap, gap_before
 from langchain_ctxguard.core.compile import parted
-from langchain_ctxguard.core.identity import find_cut, message_keys
+from langchain_ctxguard.core.identity import find_cut, message_keys, name_in, name_of
 from langchain_ctxguard.core.message_blob import thread_space
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.roles import results_of
@@ -42,11 +42,19 @@ class StateChange:
     held: Collection[str] = ()
     """Keys of messages that must stay: they are pinned."""
 
-    gone: set[str] = field(default_factory=set)
-    """Ids of messages that may leave: their content rests in the store."""
+    is_alone: bool = False
+    """Nobody else writes messages in this step, so the whole list may be written: what has no id cannot be removed by it."""
+
+    gone: set[int] = field(default_factory=set)
+    """Indices of messages that may leave: their content rests in the store."""
 
     back: list[BaseMessage] | None = None
     """The whole conversation, where messages were brought back."""
+
+    @property
+    def messages(self) -> Sequence[BaseMessage]:
+        """The messages as they are to be, before any leaves."""
+        return self.state if self.back is None else self.back
 
     def update(self, answers: Sequence[BaseMessage] = ()) -> dict[str, Any]:
         """Return the update of the state.
@@ -54,14 +62,14 @@ class StateChange:
         Args:
             answers: What the call adds itself: whoever writes the whole list writes them too.
         """
-        if self.back is not None:
-            for answer in answers:
-                # Both writes must mean the same message.
-                answer.id = answer.id or str(uuid.uuid4())
-            # Not as new messages: a stream of messages would say them all again.
-            return {MESSAGES: Overwrite([*(message for message in self.back if message.id not in self.gone), *answers])}
-        removed = [RemoveMessage(id=message.id) for message in self.state if message.id in self.gone and message.id is not None]
-        return {MESSAGES: removed} if removed else {}
+        leaving = [self.messages[index] for index in sorted(self.gone)]
+        if self.back is None and all(message.id for message in leaving):
+            return {MESSAGES: [RemoveMessage(id=message.id or "") for message in leaving]} if leaving else {}
+        for answer in answers:
+            # Both writes must mean the same message.
+            answer.id = answer.id or str(uuid.uuid4())
+        # Not as new messages: a stream of messages would say them all again.
+        return {MESSAGES: Overwrite([*(one for index, one in enumerate(self.messages) if index not in self.gone), *answers])}
 
 
 class Eviction:
@@ -116,9 +124,9 @@ class Eviction:
         at = before.cut.position if before.body is not None else 0
         if self.leaves_state and first:
             # What left the view before anybody archived it.
-            keys = message_keys(rest[:first], start=max(0, at - first))
-            known = self.archive.holding(place, keys, version=before.version)
-            unknown = next((index for index, key in enumerate(keys) if key not in known), first)
+            names = list(map(name_of, rest[:first]))
+            known = self.archive.holding(place, names, version=before.version)
+            unknown = next((index for index, name in enumerate(names) if name not in known), first)
             first, at = unknown, max(0, at - (first - unknown))
         keys = message_keys(rest[first:], start=at)
         entries = [(key, _call_of(message), message) for key, message in zip(keys, rest[first:], strict=True)]
@@ -129,26 +137,34 @@ class Eviction:
             place, entries[: stop - first], first=at, offloaded=aside, shown=None if redaction is None else redaction.message
         )
 
-    def leaving(self, place: ContextPlace, head: ContextHead, change: StateChange) -> set[str]:
-        """Return the ids of the messages before the cut that may leave the state: archived exactly as they are, not pinned, not shown by the view."""
+    def leaving(self, place: ContextPlace, head: ContextHead, change: StateChange) -> set[int]:
+        """Return which messages before the cut may leave the state: archived exactly as they are, not pinned, not shown by the view."""
         if not self.leaves_state or head.body is None:
             return set()
-        rest = parted(change.state).rest
-        at = find_cut(head.cut, rest)
+        front = parted(change.messages)
+        at = find_cut(head.cut, front.rest)
         if not at:
             return set()
-        if any(not message.id for message in change.state):
+        if not change.is_alone and any(not message.id for message in change.messages):
             self._say(
                 place,
                 "state_not_evicted",
                 "Messages of the state have no ids, so none of them can be removed; they stay. Use a `messages` channel with `add_messages`.",
             )
             return set()
-        held = {*change.held, head.body.request or ""}
-        candidates = [message for message in rest[:at] if message.id not in held and not (self._trusts and isinstance(message, SystemMessage))]
-        known = self.archive.holding(place, [message.id or "" for message in candidates], version=head.version)
+        held = {*map(name_in, change.held), name_in(head.body.request or "")}
+        before = {id(message) for message in front.rest[:at]}
+        candidates = {
+            index: (name_of(message), message)
+            for index, message in enumerate(change.messages[: len(front.system) + at])
+            if id(message) in before and not (self._trusts and isinstance(message, SystemMessage))
+        }
+        known = self.archive.holding(place, [name for name, _ in candidates.values()], version=head.version)
         key = self.contents.key_of(place.thread) if self.contents.is_keyed else b""
-        gone = {message.id or "" for message in candidates if self._address(message, key) in known.get(message.id or "", ())}
+        gone = {
+            index for index, (name, message) in candidates.items() if name not in held and self._address(message, key) in known.get(name, ())
+        }
+        gone -= _leading(change.messages, gone)
         if gone and not self._is_durable and not self._said.get("durable"):
             self._said.put("durable", value=True)
             detail = "Messages leave the state for a store that ends with the process: with it they are lost."
@@ -193,6 +209,15 @@ class Eviction:
         if not self._said.get((kind, place)):
             self._said.put((kind, place), value=True)
             self._record(ContextEvent(kind=kind, detail=detail))
+
+
+def _leading(messages: Sequence[BaseMessage], gone: Collection[int]) -> set[int]:
+    """Return the message that must stay so that no other one becomes a leading system message: those are trusted, and anybody can send a later one."""
+    was = next((index for index, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
+    first = next((index for index in range(was, len(messages)) if index not in gone), None)
+    if first is None or not isinstance(messages[first], SystemMessage):
+        return set()
+    return {max(index for index in range(was, first) if not isinstance(messages[index], SystemMessage))}
 
 
 def state_of(state: Any) -> Sequence[BaseMessage]:

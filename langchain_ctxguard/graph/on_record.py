@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -58,7 +58,7 @@ class OnRecord:
         Messages it needs and the state has lost are put into `change`; so are those that it lets go.
         """
 
-        def look() -> tuple[ContextHead, list[BaseMessage] | None, set[str]] | None:
+        def look() -> tuple[ContextHead, list[BaseMessage] | None, set[int]] | None:
             newest = self.versions.newest(place)
             if newest is None or newest.number <= head.version:
                 return None
@@ -78,7 +78,7 @@ class OnRecord:
             return found, back, self.eviction.leaving(place, found, change) if back is None else set()
 
         try:
-            ahead: tuple[ContextHead, list[BaseMessage] | None, set[str]] | None = yield Work(look, self._blocks)
+            ahead: tuple[ContextHead, list[BaseMessage] | None, set[int]] | None = yield Work(look, self._blocks)
         except BlobMissingError as error:
             # Thinned or purged since: the state's own head stands.
             self._trouble("read", place, error)
@@ -110,12 +110,10 @@ class OnRecord:
         stop = find_cut(after.cut, rest)
         gone = rest[first : len(rest) if stop is None else stop]
         keys = message_keys(gone, start=before.cut.position if before.body is not None else 0)
-        state = change.state if change.back is None else change.back
-
-        def write() -> tuple[ContextHead, set[str]]:
-            archived = self.eviction.put(place, before, after, messages, state)
+        def write() -> tuple[ContextHead, set[int]]:
+            archived = self.eviction.put(place, before, after, messages, change.messages)
             head = self.versions.commit(place, before, after, record, replaced=keys, archived=archived)
-            return head, self.eviction.leaving(place, head, replace(change, state=state))
+            return head, self.eviction.leaving(place, head, change)
 
         try:
             head, leaving = yield Work(write, self._blocks)

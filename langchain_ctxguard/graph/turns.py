@@ -441,7 +441,7 @@ class Turns:
             rules=rules.pinned,
             todos=plan_of(state["todos"]) if isinstance(state.get("todos"), list) else None,
         )
-        change = StateChange(state_of(state), frozenset(pin.key for pin in self._pins.of(state.get(PINS_CHANNEL))))
+        change = StateChange(state_of(state), frozenset(pin.key for pin in self._pins.of(state.get(PINS_CHANNEL))), is_alone=True)
         call, late = yield from self._ahead(call, request.model, change)
         if change.back is not None:
             request = _sending(request, request.system_message, list(call.messages))
@@ -462,7 +462,7 @@ class Turns:
             lead = self._lead(state, call, whole.messages, request.model)
         head: ContextHead | None = late
         tokens: int | None = None
-        sent = _showing(request, reading)
+        sent = _showing(request, reading) if whole is None else _sending(request, reading.system, list(reading.messages))
         if attempt is not None:
             made = yield from self._made(attempt, reading, model=request.model, run=run_of(runtime), change=change)
             head = made.head or late

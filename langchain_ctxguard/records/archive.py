@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from langchain_core.messages import BaseMessage
 from pydantic import ValidationError
 
+from langchain_ctxguard.core.identity import name_in
 from langchain_ctxguard.core.recalled import indexed_text, shown_id
 from langchain_ctxguard.core.search_terms import index_terms, query_terms, ranked
 from langchain_ctxguard.domain.archive import Archived, ArchivedPart, Manifest, handle_of
@@ -170,16 +171,17 @@ class Archive:
         wanted = list(dict.fromkeys(addresses))
         return dict(zip(wanted, self._contents.get(place.thread, wanted), strict=True))
 
-    def holding(self, place: ContextPlace, keys: Sequence[str], *, version: int | None = None) -> dict[str, set[str]]:
-        """Return under which addresses messages were archived, by key; looks only as far back as it must."""
-        wanted = set(keys)
+    def holding(self, place: ContextPlace, names: Sequence[str], *, version: int | None = None) -> dict[str, set[str]]:
+        """Return under which addresses messages were archived, by `name_of`; looks only as far back as it must."""
+        wanted = set(names)
         found: dict[str, set[str]] = {}
         for span in self._spans(place, version):
             if not wanted:
                 break
             for row in self._manifest(place, span.version).messages:
-                if row.key in wanted or row.key in found:
-                    found.setdefault(row.key, set()).add(row.address)
+                name = name_in(row.key)
+                if name in wanted or name in found:
+                    found.setdefault(name, set()).add(row.address)
             wanted -= found.keys()
         return found
 
