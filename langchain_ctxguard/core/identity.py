@@ -71,17 +71,21 @@ def make_cut(messages: Sequence[BaseMessage], keys: Sequence[str], at: int, *, s
 def find_cut(cut: Cut, messages: Sequence[BaseMessage]) -> int | None:
     """Return the index of the first message after `cut`, or `None` if nothing the cut names is left.
 
-    The position is tried first and must be confirmed by a key. Otherwise the earliest surviving anchor serves; among equal messages the one
-    whose neighbours match best.
+    The position is tried first and must be confirmed: by an id, or by every anchor, since messages without ids may say the same. Otherwise the
+    earliest surviving anchor serves; among equal messages the one whose neighbours match best.
     """
     # A forged cut may name any number of messages.
     anchors = cut.anchors[:ANCHORS]
     if not anchors and cut.evicted is None:
         return cut.position if cut.position <= len(messages) else None
-    for offset, anchor in enumerate(anchors):
-        index = cut.position + offset
-        if index < len(messages) and is_known_as(messages[index], anchor):
-            return cut.position
+    if _is_confirmed(cut, anchors, messages):
+        return cut.position
+    by_id = _found_by_id(anchors, messages)
+    if by_id is not None:
+        return by_id
+    # Nothing is left but messages that may say what others say.
+    if any(is_known_as(message, key) for message, key in zip(messages[cut.position :], anchors, strict=False)):
+        return cut.position
     if cut.position and cut.position <= len(messages) and cut.evicted is not None and is_known_as(messages[cut.position - 1], cut.evicted):
         return cut.position
     for offset, anchor in enumerate(anchors):
@@ -94,6 +98,29 @@ def find_cut(cut: Cut, messages: Sequence[BaseMessage]) -> int | None:
             if is_known_as(messages[index], cut.evicted):
                 return index + 1
     return None
+
+
+def _is_confirmed(cut: Cut, anchors: Sequence[str], messages: Sequence[BaseMessage]) -> bool:
+    """Say whether the position holds: a message there has the id of its anchor, or all of them match."""
+    kept = messages[cut.position : cut.position + len(anchors)]
+    if any(message.id == key for message, key in zip(kept, anchors, strict=False)):
+        return True
+    if cut.evicted is not None and 0 < cut.position <= len(messages) and messages[cut.position - 1].id == cut.evicted:
+        return True
+    return bool(anchors) and len(kept) == len(anchors) and _matching(kept, anchors) == len(anchors)
+
+
+def _found_by_id(anchors: Sequence[str], messages: Sequence[BaseMessage]) -> int | None:
+    """Return where the earliest anchor with an id stands, or what matches right before it; `None` where none is left."""
+    wanted = {key: offset for offset, key in reversed([*enumerate(anchors)]) if name_in(key) is key}
+    places = {message.id: index for index, message in enumerate(messages) if message.id in wanted} if wanted else {}
+    if not places:
+        return None
+    first = min(places, key=lambda name: wanted[name or ""])
+    index, offset = places[first], wanted[first or ""]
+    while index > 0 and offset > 0 and is_known_as(messages[index - 1], anchors[offset - 1]):
+        index, offset = index - 1, offset - 1
+    return index
 
 
 def is_known_as(message: BaseMessage, key: str) -> bool:

@@ -246,7 +246,8 @@ class Sources:
                 continue
             if add(key, origin, own_words(message)) and origin == "user":
                 told.append(texts[key])
-            for number, result in enumerate(results_in(message)):
+            # What a recall tool shows is what somebody said: it vouches for nothing.
+            for number, result in enumerate(() if is_recalled(message) else results_in(message)):
                 part = f"{key}#{number}"
                 carried[key] = (*carried.get(key, ()), part)
                 if add(part, "tool", result.text) and not result.is_failed:

@@ -196,7 +196,7 @@ class Archive:
             named = self._at(place, int(position), version)
             if named is not None and handle_of(position=named[0], address=named[1].address) == wanted:
                 return self._loaded(place, *named)
-        for span in self._spans(place, version):
+        for span in self._spans(place, version) if wanted else ():
             manifest = self._manifest(place, span.version)
             for at, row in [*manifest.offloaded.items(), *reversed([*enumerate(manifest.messages, manifest.first)])]:
                 if wanted in (row.key, row.call_id) or (row.call_id and wanted == shown_id(row.call_id)):
