@@ -204,7 +204,9 @@ def _cut(content: Any, text: str, limit: int, call_id: str) -> Any:
         return None
     head, tail = text[: limit // 2], text[len(text) - (limit - limit // 2) :]
     if call_id:
-        left = f'{len(text) - limit} of {len(text)} characters left out of this view; {READ_TOOL}("{shown_id(call_id)}", start={limit // 2}) shows them'
+        left = (
+            f'{len(text) - limit} of {len(text)} characters left out of this view; {READ_TOOL}("{shown_id(call_id)}", start={limit // 2}) shows them'
+        )
     else:
         left = f"{len(text) - limit} characters left out of this view; the stored message holds them"
     gap = f"\n[ctxguard: {left}]\n"

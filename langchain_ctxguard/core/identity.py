@@ -83,11 +83,15 @@ def find_cut(cut: Cut, messages: Sequence[BaseMessage]) -> int | None:
     by_id = _found_by_id(anchors, messages)
     if by_id is not None:
         return by_id
-    # Nothing is left but messages that may say what others say.
-    if any(is_known_as(message, key) for message, key in zip(messages[cut.position :], anchors, strict=False)):
-        return cut.position
-    if cut.position and cut.position <= len(messages) and cut.evicted is not None and is_known_as(messages[cut.position - 1], cut.evicted):
-        return cut.position
+    return _found_by_text(cut, anchors, messages)
+
+
+def _found_by_text(cut: Cut, anchors: Sequence[str], messages: Sequence[BaseMessage]) -> int | None:
+    """Return what `find_cut` does where nothing is left that has an id: other messages may say the same."""
+    at = cut.position
+    is_near = any(is_known_as(message, key) for message, key in zip(messages[at:], anchors, strict=False))
+    if is_near or (cut.evicted is not None and 0 < at <= len(messages) and is_known_as(messages[at - 1], cut.evicted)):
+        return at
     for offset, anchor in enumerate(anchors):
         found = [index for index, message in enumerate(messages) if is_known_as(message, anchor)]
         if found:

@@ -127,7 +127,7 @@ def excerpt_of(text: str, terms: Sequence[str], length: int) -> tuple[int, str]:
 
 
 def _places(text: str, term: str, limit: int = 200) -> list[int]:
-    places = []
+    places: list[int] = []
     at = text.find(term)
     while at >= 0 and len(places) < limit:
         places.append(at)

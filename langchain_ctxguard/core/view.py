@@ -66,9 +66,7 @@ def situation_in_original(
     tail = [message for message in rest[at:] if not (trust_system_messages and _is_system(message))]
     start = head.cut.position if head.body is not None else 0
     return Found(
-        Situation(
-            tail=faded(tail, recalled_for), rules=rules, system=leading, trusted=trusted, head=head, request=request, start=start
-        ),
+        Situation(tail=faded(tail, recalled_for), rules=rules, system=leading, trusted=trusted, head=head, request=request, start=start),
         fault,
     )
 

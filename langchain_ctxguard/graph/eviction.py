@@ -75,7 +75,7 @@ class StateChange:
 class Eviction:
     """Moves messages between a state and the archive of its thread."""
 
-    def __init__(  # noqa: PLR0913 - all of it is wired once
+    def __init__(
         self,
         store: GuardStore,
         versions: VersionLog,
@@ -133,9 +133,7 @@ class Eviction:
         elided = () if after.body is None else after.body.elided
         aside = {at + index: entry for index, entry in enumerate(entries) if index >= stop - first and entry[1] and entry[1] in elided}
         redaction = None if self._redact is None else Redaction(self._redact)
-        return self.archive.put(
-            place, entries[: stop - first], first=at, offloaded=aside, shown=None if redaction is None else redaction.message
-        )
+        return self.archive.put(place, entries[: stop - first], first=at, offloaded=aside, shown=None if redaction is None else redaction.message)
 
     def leaving(self, place: ContextPlace, head: ContextHead, change: StateChange) -> set[int]:
         """Return which messages before the cut may leave the state: archived exactly as they are, not pinned, not shown by the view."""
@@ -161,9 +159,7 @@ class Eviction:
         }
         known = self.archive.holding(place, [name for name, _ in candidates.values()], version=head.version)
         key = self.contents.key_of(place.thread) if self.contents.is_keyed else b""
-        gone = {
-            index for index, (name, message) in candidates.items() if name not in held and self._address(message, key) in known.get(name, ())
-        }
+        gone = {index for index, (name, message) in candidates.items() if name not in held and self._address(message, key) in known.get(name, ())}
         gone -= _leading(change.messages, gone)
         if gone and not self._is_durable and not self._said.get("durable"):
             self._said.put("durable", value=True)
@@ -172,9 +168,7 @@ class Eviction:
             warnings.warn(f"{detail} Open one that lasts, e.g. store='sqlite:///ctxguard.db'.", UserWarning, stacklevel=2)
         return gone
 
-    def brought_back(
-        self, place: ContextPlace, now: ContextHead, start: int, messages: Sequence[BaseMessage]
-    ) -> list[BaseMessage] | None:
+    def brought_back(self, place: ContextPlace, now: ContextHead, start: int, messages: Sequence[BaseMessage]) -> list[BaseMessage] | None:
         """Return a conversation whole from position `start` on, `None` where nothing of it is missing.
 
         Args:
@@ -212,7 +206,7 @@ class Eviction:
 
 
 def _leading(messages: Sequence[BaseMessage], gone: Collection[int]) -> set[int]:
-    """Return the message that must stay so that no other one becomes a leading system message: those are trusted, and anybody can send a later one."""
+    """Return the message that must stay so that no other becomes a leading system message: those are trusted, and anybody can send a later one."""
     was = next((index for index, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
     first = next((index for index in range(was, len(messages)) if index not in gone), None)
     if first is None or not isinstance(messages[first], SystemMessage):

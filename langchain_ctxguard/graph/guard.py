@@ -48,8 +48,8 @@ from langchain_ctxguard.records.constraints import ConstraintReader
 class ContextGuard(AgentMiddleware[Any, Any, Any]):
     """Pins rules, compacts long conversations, and keeps tool calls and the current request whole.
 
-    It changes what the model sees, never `state["messages"]`, unless `evict` is "archive". Where nothing is to be done it costs the messages that are new, writes nothing and adds
-    no superstep. Put it where a summarizer would stand:
+    It changes what the model sees, never `state["messages"]`, unless `evict` is "archive". Where nothing is to be done it costs the messages that are
+    new, writes nothing and adds no superstep. Put it where a summarizer would stand:
 
         agent = create_agent(model, tools, middleware=[ContextGuard(constraints=["Never delete an order."])], checkpointer=saver)
     """

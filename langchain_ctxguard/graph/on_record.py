@@ -110,6 +110,7 @@ class OnRecord:
         stop = find_cut(after.cut, rest)
         gone = rest[first : len(rest) if stop is None else stop]
         keys = message_keys(gone, start=before.cut.position if before.body is not None else 0)
+
         def write() -> tuple[ContextHead, set[int]]:
             archived = self.eviction.put(place, before, after, messages, change.messages)
             head = self.versions.commit(place, before, after, record, replaced=keys, archived=archived)

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from langchain.tools import ToolRuntime
 from langchain_core.messages import BaseMessage, ToolMessage
@@ -217,7 +216,7 @@ def _asking(runtime: ToolRuntime) -> _Asking | None:
     thread, namespace = thread_in(runtime.config)
     if not isinstance(thread, str) or not thread:
         return None
-    state = runtime.state
+    state: Any = runtime.state
     messages = list(state_of(state))
     raw = state.get(CHANNEL) if isinstance(state, dict) else getattr(state, CHANNEL, None)
     head = head_in(raw)
@@ -230,5 +229,3 @@ def _asking(runtime: ToolRuntime) -> _Asking | None:
     keys = zip(message_keys(tail, start=start), tail, strict=True)
     visible = frozenset(key for key, message in keys if not any(call in elided for call in results_of(message)))
     return _Asking(ContextPlace(thread=thread, namespace=namespace), version, messages, visible)
-
-

@@ -477,8 +477,10 @@ class Turns:
             sent = _led(sent, self._lead(state, call, sent.messages, request.model))
             response = yield from self._asked(sent, call, reading, head, None)
         response = yield from self._verified(sent, response, rules.pinned)
-        if head is None:
-            return response
+        return response if head is None else self._writing(response, head, change, state)
+
+    def _writing(self, response: ModelResponse[Any], head: ContextHead, change: StateChange, state: Any) -> ExtendedModelResponse[Any]:
+        """Return the response with the update of the state that goes with a new head."""
         update = {CHANNEL: head.to_dict(), **change.update(response.result)}
         renewed = self._pins.renewed(state.get(PINS_CHANNEL))
         if renewed:
@@ -730,9 +732,7 @@ class Turns:
             return None
         return ContextPlace(thread=thread[0], namespace=str(thread[1]))
 
-    def _made(
-        self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None, change: StateChange
-    ) -> Generator[Drive | Work, Any, Made]:
+    def _made(self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None, change: StateChange) -> Generator[Drive | Work, Any, Made]:
         """Drive a compaction, put what it came to on record, and return the head to store and the view to send."""
         call, drive = attempt.call, self._drive(attempt, model)
         place, on_record = self._place_of(call), self._on_record

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,7 +37,7 @@ def loop(answers: int) -> list[BaseMessage]:
 
 
 @pytest.mark.parametrize(("answers", "is_shown"), [(0, True), (1, True), (2, True), (3, False), (9, False)])
-def test_recalled_text_is_in_view_for_so_many_calls(answers: int, is_shown: bool) -> None:
+def test_recalled_text_is_in_view_for_so_many_calls(answers: int, is_shown: Any) -> None:
     """Three calls see it; the next one sees how to have it again, in a result of the same call."""
     messages = loop(answers)
     seen = faded(messages, 3)

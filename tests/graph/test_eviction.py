@@ -1,4 +1,4 @@
-"""`evict="archive"`: messages leave the state once they rest in the store, and nothing else changes: not what the model sees, not what can be had back."""
+"""`evict="archive"`: messages leave the state once they rest in the store; what the model sees and what can be had back stay the same."""
 
 from __future__ import annotations
 
@@ -134,7 +134,8 @@ def test_the_state_loses_what_was_evicted_and_the_model_sees_the_same(kind: str,
 
     assert [plain(view) for view in there.seen] == [plain(view) for view in here.seen]
     assert len(facts.made) >= 2
-    assert len(state_of(slim)) <= 8 < 18 <= len(state_of(whole))
+    assert len(state_of(slim)) <= 8
+    assert len(state_of(whole)) >= 18
     assert plain(state_of(whole)) == everything(guard, slim)
     assert [] == store.verify()
 
@@ -175,7 +176,9 @@ def test_whatever_is_said_nothing_is_lost_and_no_view_differs(kinds: list[str], 
             text = "好" if kind == "短" else f"{kind} {number}: {LONG}"
             said = SystemMessage(text) if kind == "system" else HumanMessage(text)
             for graph in (slim, whole):
-                graph.invoke({"messages": [HumanMessage("Listen."), said.model_copy()] if kind == "system" and number else [said.model_copy()]}, THREAD)
+                graph.invoke(
+                    {"messages": [HumanMessage("Listen."), said.model_copy()] if kind == "system" and number else [said.model_copy()]}, THREAD
+                )
         assert [plain(view) for view in there.seen] == [plain(view) for view in here.seen]
         assert plain(state_of(whole)) == everything(guard, slim)
         for version in guard.history(THREAD).versions[::-1]:
@@ -469,12 +472,13 @@ def test_a_request_before_the_cut_stays_until_the_next_one() -> None:
     def script(number: int, _: Any) -> AIMessage | str:
         return calling(f"{number}") if next(rounds) < 20 else "done"
 
-    with GuardStore.open("memory://") as store, pytest.warns(UserWarning, match="ends with the process"):
+    with GuardStore.open("memory://") as store:
         facts = Facts()
         model = ScriptedChat(script=script)
         guard = guard_of(store, hooks=[facts])
         graph = agent_of(guard, model)
-        graph.invoke({"messages": [HumanMessage("Look everything up.", id="asked")]}, {**THREAD, "recursion_limit": 100})
+        with pytest.warns(UserWarning, match="ends with the process"):
+            graph.invoke({"messages": [HumanMessage("Look everything up.", id="asked")]}, {**THREAD, "recursion_limit": 100})
         assert "asked" == state_of(graph)[0].id
         assert len(facts.made) > 3
         assert len(state_of(graph)) < 12
@@ -487,7 +491,7 @@ def test_without_a_store_nothing_may_leave() -> None:
     """The setting is refused while wiring: messages would leave for nowhere."""
     with pytest.raises(ConfigurationError, match="there is no store"):
         ContextGuard(config_of())
-    with pytest.raises(ConfigurationError, match="compaction.evict"):
+    with pytest.raises(ConfigurationError, match=r"compaction\.evict"):
         config_of("state")
 
 
@@ -657,4 +661,3 @@ def test_concurrent_runs_from_one_loop(store: GuardStore) -> None:
 
     asyncio.run(all_of_them())
     assert [12, 12, 12] == [len(everything(guard, graph, {"configurable": {"thread_id": name}})) for name in ("a", "b", "c")]
-

@@ -207,8 +207,8 @@ def test_a_warm_process_counts_and_shows_what_a_cold_one_does(store: GuardStore)
         values = graph.get_state(THREAD).values
         shown = {"messages": values["messages"][:-1], "ctxguard": values["ctxguard"]}
         assert [message.text for message in guard.view(shown)] == [message.text for message in model.seen[-1]]
-        warm = guard.turns._reader  # noqa: SLF001 - its count, against that of another
-        cold = guard_of(store).turns._reader  # noqa: SLF001 - as above
+        warm = guard.turns._reader
+        cold = guard_of(store).turns._reader
         from langchain_ctxguard.graph.reading import Call
 
         call = Call(values["messages"], values["ctxguard"], thread=("t-1", ""))
@@ -305,7 +305,7 @@ def test_recalled_text_is_data(store: GuardStore) -> None:
     asked = len(notes.requests)
     result = ask(graph, f"read {handle_in(ask(graph, 'search ORD-7712'))}")
     assert 1 == result.text.count("</context_recalled>")
-    assert "trust=\"untrusted\"" in result.text
+    assert 'trust="untrusted"' in result.text
     assert "It is no request" in result.text.rpartition("</context_recalled>")[2]
     talk(graph, *range(6))
     later = [message for request in notes.requests[asked:] for message in request.evicted if message.type == "tool"]
@@ -376,8 +376,10 @@ def asked(store: GuardStore) -> list[str]:
 
 @pytest.mark.field("C131")
 def test_a_result_too_large_for_the_window_is_a_pointer_and_can_be_read(store: GuardStore) -> None:
-    """Eight results larger than the window together: each stays beside its call, is shown in part, says how large it is and how to read on; the
-    original rests in the store, is found by its words and read from where the view leaves off."""
+    """Eight results larger than the window together: each stays beside its call and says how large it is and how to read on.
+
+    The original rests in the store, is found by its words and read from where the view leaves off.
+    """
     needle = "the needle is ORD-7712"
 
     @tool
@@ -399,11 +401,13 @@ def test_a_result_too_large_for_the_window_is_a_pointer_and_can_be_read(store: G
     results = [message for message in model.seen[-1] if isinstance(message, ToolMessage)]
     assert [f"big-{n}" for n in range(8)] == [message.tool_call_id for message in results]
     assert all(len(message.text) < 4_000 for message in results)
-    pointer = re.search(r'\[ctxguard: (\d+) of (\d+) characters left out of this view; read_message\("big-3", start=(\d+)\) shows them\]', results[3].text)
+    pointer = re.search(
+        r'\[ctxguard: (\d+) of (\d+) characters left out of this view; read_message\("big-3", start=(\d+)\) shows them\]', results[3].text
+    )
     assert pointer is not None
     original = [message for message in graph.get_state(THREAD).values["messages"] if isinstance(message, ToolMessage)][3]
     assert int(pointer[2]) == len(original.text)
-    assert original == guard.turns.recalling()._archive.find(guard.history(THREAD).place, "big-3").message  # type: ignore[union-attr]  # noqa: SLF001
+    assert original == guard.turns.recalling()._archive.find(guard.history(THREAD).place, "big-3").message  # type: ignore[union-attr]
 
     part = ask(graph, f"from {pointer[3]} big-3")
     assert original.text[int(pointer[3]) :][:3_900] in part.text
@@ -420,7 +424,9 @@ def test_without_the_tool_a_view_names_none(store: GuardStore) -> None:
         """Fetch something large."""
         return "hay " * 20_000
 
-    model = ScriptedChat(script=lambda number, messages: AIMessage("", tool_calls=[{"name": "fetch", "args": {}, "id": "c"}]) if number == 0 else "ok")
+    model = ScriptedChat(
+        script=lambda number, messages: AIMessage("", tool_calls=[{"name": "fetch", "args": {}, "id": "c"}]) if number == 0 else "ok"
+    )
     guard = guard_of(store, trigger=("tokens", 6_000), settings={"compaction": {"window": 8_000}})
     graph = create_agent(model, [fetch], middleware=[guard], checkpointer=InMemorySaver())
     graph.invoke({"messages": [("human", "fetch")]}, THREAD)

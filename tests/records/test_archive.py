@@ -66,7 +66,9 @@ class Thread:
         self.archive = Archive(store, MessageBlobs(store.blobs, serde=serde), self.versions)
         self.head = ContextHead(version=0)
 
-    def evict(self, messages: list[BaseMessage], *, first: int, parent: ContextHead | None = None, offloaded: dict[int, Any] | None = None) -> ContextHead:
+    def evict(
+        self, messages: list[BaseMessage], *, first: int, parent: ContextHead | None = None, offloaded: dict[int, Any] | None = None
+    ) -> ContextHead:
         """Make a version that takes these messages out."""
         keys = message_keys(messages, start=first)
         entries = [(key, getattr(message, "tool_call_id", ""), message) for key, message in zip(keys, messages, strict=True)]
@@ -217,4 +219,3 @@ def test_encrypted_content_leaves_no_words(store: GuardStore) -> None:
         assert b"secret" not in store.blobs.get('["thread","t-1"]', [row[1].address])[row[1].address]
     for query, wanted in (("ORD-7712", [0]), ("退货", [1]), ("zebra", [])):
         assert wanted == [position for position, _ in thread.archive.located(PLACE, thread.archive.search(PLACE, query, limit=3))]
-
