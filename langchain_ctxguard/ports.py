@@ -121,6 +121,12 @@ class BlobStore(Protocol):
     def purge_space(self, space: str) -> int:
         """Erase all contents of a space for good, and return how many there were."""
 
+    def addresses(self, space: str) -> list[str]:
+        """Return the addresses of all contents of a space, sorted."""
+
+    def drop(self, space: str, addresses: Sequence[str]) -> int:
+        """Erase these contents of a space for good, and return how many of them there were. Who still needs one is for the caller to know."""
+
 
 class TextIndex(Protocol):
     """Finds texts by their words, in spaces. It holds words and keys, not the texts."""

@@ -117,6 +117,17 @@ class MemoryBlobs:
         with self._lock:
             return len(self._spaces.pop(space, {}))
 
+    def addresses(self, space: str) -> list[str]:
+        """Return the addresses of all contents of a space."""
+        with self._lock:
+            return sorted(self._spaces.get(space, {}))
+
+    def drop(self, space: str, addresses: Sequence[str]) -> int:
+        """Erase these contents of a space."""
+        with self._lock:
+            kept = self._spaces.get(space, {})
+            return sum(kept.pop(address, None) is not None for address in addresses)
+
 
 class MemoryIndex:
     """A `TextIndex` that ends with its process. Safe under threads."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -20,6 +21,10 @@ KEY_ADDRESS = "keyed:key"
 """Where a thread's key rests, encrypted: whoever erases the space makes its digests say nothing to anybody."""
 
 
+_KEY_MARK, _KEY_BYTES = b"ctxguard-key:", 32
+_MSGPACK = packed("msgpack", b"")
+
+
 class MessageBlobs:
     """Stores values in the space of a thread and gives them back. Safe under threads; keeps nothing in memory.
 
@@ -27,14 +32,22 @@ class MessageBlobs:
     any other is treated as if it did.
     """
 
-    def __init__(self, blobs: BlobStore, *, serde: SerializerProtocol | None = None) -> None:
+    def __init__(
+        self,
+        blobs: BlobStore,
+        *,
+        serde: SerializerProtocol | None = None,
+        give_back: Callable[[str, Iterable[str]], Mapping[str, bytes]] | None = None,
+    ) -> None:
         """Bind a store.
 
         Args:
             blobs: `GuardStore.blobs`.
             serde: How values are written: the saver's, so that its encryption and its allowed types hold here too.
+            give_back: Finds what a collection set aside: `Collections(store).give_back`.
         """
         self.blobs = blobs
+        self._give_back = give_back
         self.serde = serde or JsonPlusSerializer()
         self.is_keyed = type(self.serde) is not JsonPlusSerializer
 
@@ -42,7 +55,8 @@ class MessageBlobs:
         """Store values that are not there yet, and return their addresses once they are durable."""
         key = self.key_of(thread) if self.is_keyed else b""
         pairs = [self.content_of(value, key) for value in values]
-        return self.blobs.put(thread_space(thread), [content for _, content in pairs], addresses=[self.address_of(name) for name, _ in pairs])
+        self.put_contents(thread, dict(pairs), key)
+        return [self.address_of(name) for name, _ in pairs]
 
     def get(self, thread: str, addresses: Sequence[str]) -> list[Any]:
         """Return the values at these addresses, in this order; each time new objects.
@@ -50,37 +64,87 @@ class MessageBlobs:
         Raises:
             BlobMissingError: one is gone or altered.
         """
-        space = thread_space(thread)
-        found = self.blobs.get(space, list(addresses))
-        key = self.key_of(thread) if any(where.startswith("keyed:") for where in addresses) else b""
-        return [self.value_of(checked(space, where, found, key)) for where in addresses]
+        space, found = thread_space(thread), self._found(thread, addresses)
+        key = self.key_of(thread, is_made=False) if any(where.startswith("keyed:") for where in addresses) else b""
+        return self.values_of([checked(space, where, found, key) for where in addresses])
+
+    def contents(self, thread: str, names: Iterable[bytes], *, is_keyed: bool, key: bytes | None = None) -> dict[bytes, bytes]:
+        """Return contents by digest.
+
+        Args:
+            thread: Whose.
+            names: Their digests.
+            is_keyed: Whether these are keyed.
+            key: The thread's key, if it is known.
+
+        Raises:
+            BlobMissingError: one is gone or altered.
+        """
+        where = {address(name, is_keyed=is_keyed): name for name in names}
+        if not where:
+            return {}
+        space, found = thread_space(thread), self._found(thread, list(where))
+        if not is_keyed:
+            # Many at once: the digest is at hand, and need not be read from the address.
+            wrong = [place for place, content in found.items() if digest(content) != where[place]]
+            if wrong:
+                raise altered(space, wrong[0])
+            return {where[place]: content for place, content in found.items()}
+        known = self.key_of(thread, is_made=False) if key is None else key
+        return {name: checked(space, place, found, known) for place, name in where.items()}
+
+    def put_contents(self, thread: str, contents: Mapping[bytes, bytes], key: bytes) -> None:
+        """Store contents under their digests; durable when this returns.
+
+        Args:
+            thread: Whose.
+            contents: By digest.
+            key: The thread's key, empty where digests are not keyed.
+        """
+        bodies = [_seal(name, content, key) + content if self.is_keyed else content for name, content in contents.items()]
+        self.blobs.put(thread_space(thread), bodies, addresses=[self.address_of(name) for name in contents])
 
     def content_of(self, value: Any, key: bytes) -> tuple[bytes, bytes]:
         """Return digest and content of a value."""
         if not self.is_keyed:
             content = packed(*self.serde.dumps_typed(value))
             return digest(content), content
-        name = digest(self._plain(value), key)
-        return name, sealed(name, packed(*self.serde.dumps_typed(value)), key)
+        return digest(self._plain(value), key), packed(*self.serde.dumps_typed(value))
 
     def value_of(self, content: bytes) -> Any:
         """Return the value of a content that was checked."""
         return self.serde.loads_typed(unpacked(content))
 
+    def values_of(self, contents: Sequence[bytes]) -> list[Any]:
+        """Return the values of contents that were checked."""
+        if self.is_keyed or not all(content.startswith(_MSGPACK) for content in contents):
+            return [self.value_of(content) for content in contents]
+        # An array in msgpack is its length and its items, one after the other: one call reads them all, as it would read the list itself.
+        start = len(_MSGPACK)
+        read = self.serde.loads_typed(("msgpack", b"\xdd" + struct.pack(">I", len(contents)) + b"".join([content[start:] for content in contents])))
+        return list(read)
+
     def address_of(self, name: bytes) -> str:
         """Return where content with this digest is put."""
         return address(name, is_keyed=self.is_keyed)
 
-    def key_of(self, thread: str) -> bytes:
-        """Return the thread's key; the first who asks makes it.
+    def key_of(self, thread: str, *, is_made: bool = True) -> bytes:
+        """Return the thread's key.
+
+        Args:
+            thread: Whose.
+            is_made: Make it where there is none.
 
         Raises:
+            BlobMissingError: there is none.
             StoreError: it is there and this serializer cannot read it.
         """
         space = thread_space(thread)
         found = self.blobs.get(space, [KEY_ADDRESS])
+        if not found and not is_made:
+            raise missing(space, [KEY_ADDRESS])
         if not found:
-            mine = packed(*self.serde.dumps_typed(secrets.token_bytes(32)))
+            mine = packed(*self.serde.dumps_typed(_KEY_MARK + secrets.token_bytes(_KEY_BYTES)))
             self.blobs.put(space, [mine], addresses=[KEY_ADDRESS])
             # Somebody else may have been first.
             found = self.blobs.get(space, [KEY_ADDRESS])
@@ -88,19 +152,27 @@ class MessageBlobs:
             key = self.value_of(found[KEY_ADDRESS])
         except Exception as error:
             key = error
-        if isinstance(key, bytes) and len(key) == 32:
-            return key
+        # A cipher that does not tell a wrong key gives back anything.
+        if isinstance(key, bytes) and key.startswith(_KEY_MARK) and len(key) == len(_KEY_MARK) + _KEY_BYTES:
+            return key[len(_KEY_MARK) :]
         msg = f"The key of thread '{thread}' cannot be read by this serializer. Nothing was read or written; use the one the thread was written with."
         raise StoreError(msg) from (key if isinstance(key, Exception) else None)
+
+    def _found(self, thread: str, addresses: Sequence[str]) -> dict[str, bytes]:
+        space = thread_space(thread)
+        found = self.blobs.get(space, addresses)
+        if len(found) < len(addresses):
+            gone = [where for where in dict.fromkeys(addresses) if where not in found]
+            if gone and self._give_back is not None:
+                found = {**found, **self._give_back(thread, gone)}
+                gone = [where for where in gone if where not in found]
+            if gone:
+                raise missing(space, gone)
+        return found
 
     def _plain(self, value: Any) -> bytes:
         inner = self.serde.serde if isinstance(self.serde, EncryptedSerializer) else JsonPlusSerializer()
         return packed(*inner.dumps_typed(value))
-
-
-def sealed(name: bytes, content: bytes, key: bytes) -> bytes:
-    """Return content as it rests under a keyed digest: bound to it, so that no other content can be put in its place."""
-    return _seal(name, content, key) + content
 
 
 def checked(space: str, where: str, found: Mapping[str, bytes], key: bytes) -> bytes:
@@ -119,9 +191,14 @@ def checked(space: str, where: str, found: Mapping[str, bytes], key: bytes) -> b
     else:
         is_right = digest(content) == name
     if not is_right:
-        msg = f"Content {where} of space '{space}' was altered: it is not what was stored under that address. Nothing was returned; restore the store."
-        raise BlobMissingError(msg, space=space, address=where)
+        raise altered(space, where)
     return content
+
+
+def altered(space: str, where: str) -> BlobMissingError:
+    """Return the error for content that is not what was stored."""
+    msg = f"Content {where} of space '{space}' was altered: it is not what was stored under that address. Nothing was returned; restore the store."
+    return BlobMissingError(msg, space=space, address=where)
 
 
 def missing(space: str, addresses: Iterable[str]) -> BlobMissingError:
@@ -136,4 +213,5 @@ def missing(space: str, addresses: Iterable[str]) -> BlobMissingError:
 
 
 def _seal(name: bytes, content: bytes, key: bytes) -> bytes:
+    # Binds content to its digest, so that no other content can be put in its place.
     return hashlib.blake2b(name + content, digest_size=DIGEST_BYTES, key=key, person=b"ctxguard.sealed").digest()

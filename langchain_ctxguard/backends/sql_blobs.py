@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import json
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
-from sqlalchemy import Insert, Table, delete, literal, select
+from sqlalchemy import Connection, Insert, Table, delete, literal, select
 
 from langchain_ctxguard.backends.blob_addresses import addressed, checked
 from langchain_ctxguard.backends.sql_database import Database
@@ -15,24 +17,42 @@ from langchain_ctxguard.backends.sql_schema import blobs
 _AT_ONCE = 5_000
 """Addresses asked for in one statement."""
 
+_PUT_SQLITE = "INSERT OR IGNORE INTO ctxguard_blobs (space, address, content) VALUES (?, ?, ?)"
+_PUT_POSTGRESQL = "INSERT INTO ctxguard_blobs (space, address, content) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
+_SOME_SQLITE = "SELECT address, content FROM ctxguard_blobs WHERE space = ? AND address IN (SELECT value FROM json_each(?))"
+_SOME_POSTGRESQL = "SELECT address, content FROM ctxguard_blobs WHERE space = %s AND address = ANY(%s)"
+
 
 class SqlBlobs:
     """A `BlobStore` in a database. Safe under threads, processes and forks; made by `GuardStore.open`."""
 
-    def __init__(self, database: Database, *, tenant: str = "default") -> None:
-        """Keep the spaces of one tenant in a database that has the schema."""
+    def __init__(self, database: Database, *, tenant: str = "default", is_followed: bool = False) -> None:
+        """Keep the spaces of one tenant in a database that has the schema.
+
+        Args:
+            database: Where.
+            tenant: Whose.
+            is_followed: Whatever relies on content is written to the same SQLite file later, and waits for the disk itself. The file loses in a
+                power cut what was written last, and never what was written before: so what is put here need not wait.
+        """
         self._database = database
         self._tenant = tenant
+        self._is_followed = is_followed
+
+    def followed(self, file: str) -> SqlBlobs:
+        """Return the same contents for a writer to `file`, who need not wait twice if that is where these rest."""
+        is_same = self._database.dialect == "sqlite" and bool(file) and os.path.realpath(file) == os.path.realpath(str(self._database.url.database))
+        return SqlBlobs(self._database, tenant=self._tenant, is_followed=is_same)
 
     def put(self, space: str, contents: Sequence[bytes], *, addresses: Sequence[str] | None = None) -> list[str]:
         """Keep contents that are not there yet; see `ports.BlobStore`."""
         filed = addressed(contents, addresses)
         where = self._space(space)
         # In one order everywhere, so that two writers never wait for each other crosswise.
-        rows = [{"space": where, "address": address, "content": content} for address, content in sorted(dict(reversed(filed)).items())]
+        rows = [(where, address, content) for address, content in sorted(dict(reversed(filed)).items())]
         if rows:
-            with self._database.writing() as connection:
-                connection.execute(insert_absent(self._database.dialect, blobs), rows)
+            with self._database.writing(is_followed=self._is_followed) as connection:
+                connection.exec_driver_sql(_PUT_POSTGRESQL if self._database.dialect == "postgresql" else _PUT_SQLITE, rows)
         return [address for address, _ in filed]
 
     def get(self, space: str, addresses: Sequence[str]) -> dict[str, bytes]:
@@ -41,10 +61,11 @@ class SqlBlobs:
         found: dict[str, bytes] = {}
         with self._database.reading() as connection:
             for start in range(0, len(asked), _AT_ONCE):
-                some = blobs.c.address.in_(asked[start : start + _AT_ONCE])
-                query = select(blobs.c.address, blobs.c.content).where(blobs.c.space == self._space(space), some)
-                found.update({row[0]: row[1] for row in connection.execute(query).all()})
-        return checked(space, {address: found[address] for address in asked if address in found})
+                some = asked[start : start + _AT_ONCE]
+                # One parameter however many addresses: as many parameters as addresses cost more than the rows.
+                text, given = (_SOME_POSTGRESQL, some) if self._database.dialect == "postgresql" else (_SOME_SQLITE, json.dumps(some))
+                found.update(_pairs(connection, text, (self._space(space), given)))
+        return checked(space, found)
 
     def copy_space(self, source: str, target: str) -> int:
         """Keep in `target` also what is in `source`."""
@@ -59,8 +80,31 @@ class SqlBlobs:
         with self._database.writing() as connection:
             return int(connection.execute(delete(blobs).where(blobs.c.space == self._space(space))).rowcount)
 
+    def addresses(self, space: str) -> list[str]:
+        """Return the addresses of all contents of a space."""
+        with self._database.reading() as connection:
+            query = select(blobs.c.address).where(blobs.c.space == self._space(space)).order_by(blobs.c.address)
+            return list(connection.execute(query).scalars())
+
+    def drop(self, space: str, addresses: Sequence[str]) -> int:
+        """Erase these contents of a space."""
+        asked, gone = sorted(set(addresses)), 0
+        if asked:
+            with self._database.writing() as connection:
+                for start in range(0, len(asked), _AT_ONCE):
+                    some = blobs.c.address.in_(asked[start : start + _AT_ONCE])
+                    gone += int(connection.execute(delete(blobs).where(blobs.c.space == self._space(space), some)).rowcount)
+        return gone
+
     def _space(self, space: str) -> bytes:
         return name_digest(self._tenant, space)
+
+
+def _pairs(connection: Connection, text: str, given: tuple[Any, ...]) -> Iterable[tuple[str, bytes]]:
+    # The driver's own rows: thousands are read at once, and each is taken apart here.
+    cursor = connection.exec_driver_sql(text, given).cursor
+    assert cursor is not None
+    return cast("Iterable[tuple[str, bytes]]", cursor.fetchall())
 
 
 def insert_absent(dialect: str, table: Table) -> Insert:

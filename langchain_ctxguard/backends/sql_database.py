@@ -55,13 +55,14 @@ class Database:
             yield connection.execution_options(**options)
 
     @contextmanager
-    def writing(self, *, claim: bytes | None = None) -> Iterator[Connection]:
+    def writing(self, *, claim: bytes | None = None, is_followed: bool = False) -> Iterator[Connection]:
         """Give a connection in a transaction that is durable when the block ends, or leaves nothing.
 
         Args:
             claim: The name of what is written to: those who claim the same go one after the other.
+            is_followed: It is enough that this is durable when a later transaction on the same SQLite file is.
         """
-        with self._plainly(), self._turn(), self._current().connect() as connection:
+        with self._plainly(), self._turn(), self._current().connect() as connection, _synced(connection, is_synced=not is_followed):
             writer = connection.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
             with writer.begin():
                 # SQLite has one writer at a time as it is. To lock a row, one would need the right to change it.
@@ -168,6 +169,21 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
+
+
+@contextmanager
+def _synced(connection: Connection, *, is_synced: bool) -> Iterator[None]:
+    if is_synced or connection.dialect.name != "sqlite":
+        yield
+        return
+    driver = connection.connection.dbapi_connection
+    assert driver is not None
+    # Between transactions, where it takes effect. The write-ahead log is still written in order.
+    driver.execute("PRAGMA synchronous = NORMAL")  # type: ignore[attr-defined]  # that of sqlite3 has `execute`
+    try:
+        yield
+    finally:
+        driver.execute("PRAGMA synchronous = FULL")  # type: ignore[attr-defined]
 
 
 def _begin_sqlite(connection: Connection) -> None:

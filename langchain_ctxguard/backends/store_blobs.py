@@ -43,6 +43,16 @@ class StoreBlobs:
         self._store.batch([_put(self._space(space), key, None) for key in keys])
         return len(keys)
 
+    def addresses(self, space: str) -> list[str]:
+        """Return the addresses of all contents of a space."""
+        return sorted(item.key for item in items_of(self._store, self._space(space)))
+
+    def drop(self, space: str, addresses: Sequence[str]) -> int:
+        """Erase these contents of a space."""
+        there = self._found(space, list(dict.fromkeys(addresses)))
+        self._store.batch([_put(self._space(space), address, None) for address in there])
+        return len(there)
+
     def _keep(self, space: str, contents: Mapping[str, bytes]) -> int:
         there = self._found(space, list(contents))
         absent = {address: content for address, content in contents.items() if address not in there}

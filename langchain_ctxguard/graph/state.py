@@ -29,6 +29,12 @@ def head_in(raw: Any) -> ContextHead | HeadFault | None:
     return "not_a_head" if isinstance(head, ContextHead) and head.version > _LARGEST else head
 
 
+def head_version(raw: Any) -> int:
+    """Return the version the head in the channel says it is, 0 for none: a number to find it by, and no more than a claim."""
+    version = raw.get("version") if isinstance(raw, dict) else None
+    return version if type(version) is int and 0 < version <= _LARGEST else 0
+
+
 def newest_head(left: dict[str, Any] | None, right: dict[str, Any] | None) -> dict[str, Any]:
     """Return the head that stands: the newer one, `right` of two equally new ones; what is no readable head is ignored.
 

@@ -60,6 +60,18 @@ def a_space_is_copied(blobs: BlobStore) -> None:
     same((2, 3), (blobs.purge_space(source), len(blobs.get(target, [*addresses, *blobs.put(target, [b"3"])]))))
 
 
+def contents_are_dropped_by_address(blobs: BlobStore) -> None:
+    """What is dropped is gone from this space and no other; what was not there is not counted; it can be put again."""
+    space, other = a_name(), a_name()
+    addresses = sorted(blobs.put(space, [b"1", b"2", b"3"]))
+    blobs.put(other, [b"1", b"2", b"3"])
+    same((addresses, []), (blobs.addresses(space), blobs.addresses(a_name())))
+    same((2, 0, 0), (blobs.drop(space, [*addresses[:2], addresses[0], "0" * 64]), blobs.drop(space, addresses[:2]), blobs.drop(a_name(), addresses)))
+    same((addresses[2:], 3), (blobs.addresses(space), len(blobs.get(other, addresses))))
+    blobs.put(space, [b"1", b"2", b"3"])
+    same((3, 0), (len(blobs.get(space, addresses)), blobs.drop(space, [])))
+
+
 def words_are_found_in_any_case(index: TextIndex) -> None:
     """Whole words, folded; composed and decomposed letters are the same word; punctuation is none."""
     space = a_name()
@@ -111,6 +123,7 @@ BLOB_CHECKS: tuple[Callable[[BlobStore], None], ...] = (
     contents_may_have_addresses_of_their_own,
     spaces_are_apart,
     a_space_is_copied,
+    contents_are_dropped_by_address,
 )
 INDEX_CHECKS: tuple[Callable[[TextIndex], None], ...] = (
     words_are_found_in_any_case,

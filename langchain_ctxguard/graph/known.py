@@ -1,0 +1,212 @@
+"""What a process knows about stored values: which object has which digest, and which digests are stored. Losing it costs time, never a byte.
+
+Messages can be changed in place. So an object is known by its class and by each of its fields: a copy of them, down to the texts in its lists, is kept
+here and compared before its digest is used again. Texts are the same objects as a rule, so to compare them is to look at them.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from langchain_ctxguard.core.manifest import is_node
+from langchain_ctxguard.graph.bounded import Bounded
+
+_FIXED = frozenset({str, int, float, bool, bytes, type(None), Decimal, UUID, datetime, date})
+_LARGEST = 400_000
+"""Digests of stored content kept in mind, over all threads."""
+
+_LISTS = 4
+"""Lists of objects kept in mind for one thread: a run has one for each of its subgraphs."""
+
+
+class Place(NamedTuple):
+    """Where digests hold: a thread's space, as long as nothing was removed from it."""
+
+    thread: str
+    epoch: int
+    key: bytes
+
+
+State = tuple[dict[str, Any], dict[str, Any] | None]
+"""Fields of a model, and those its class does not know."""
+
+
+class Snapshot:
+    """Objects as they were when they were read or written, in columns: an object for each of thousands would burden the garbage collector."""
+
+    def __init__(self, place: Place) -> None:
+        """Begin with none."""
+        self.place = place
+        self.is_watched = False
+        self._index: dict[int, int] = {}
+        self._kinds: list[type] = []
+        self._fields: list[dict[str, Any]] = []
+        self._extras: list[dict[str, Any] | None] = []
+        self._names: list[bytes] = []
+        self._lock = threading.Lock()
+
+    def add(self, value: Any, name: bytes, state: State) -> None:
+        """Keep the digest of an object, and its state as it was when it was written."""
+        with self._lock:
+            self._kinds.append(type(value))
+            self._fields.append(state[0])
+            self._extras.append(state[1])
+            self._names.append(name)
+            # Last, so that nobody finds half of it.
+            self._index[id(value)] = len(self._names) - 1
+
+    def names_of(self, values: Iterable[Any]) -> list[bytes | None]:
+        """Return the digest of each object that is here and was not changed since."""
+        index, kinds, fields, extras, names = self._index, self._kinds, self._fields, self._extras, self._names
+        found: list[bytes | None] = []
+        for value in values:
+            at = index.get(id(value))
+            if at is None or type(value) is not kinds[at]:
+                found.append(None)
+                continue
+            try:
+                is_same = value.__dict__ == fields[at] and value.__pydantic_extra__ == extras[at]
+            except RecursionError:
+                is_same = False
+            found.append(names[at] if is_same else None)
+        return found
+
+
+class Known:
+    """Digests of objects, and digests that are stored. Safe under threads."""
+
+    def __init__(self) -> None:
+        """Begin knowing nothing."""
+        self._snapshots: dict[str, list[Snapshot]] = {}
+        self._stored: OrderedDict[str, tuple[Place, dict[bytes, bytes | None]]] = OrderedDict()
+        self._keys: Bounded[tuple[int, bytes]] = Bounded(1_024)
+        self._lock = threading.Lock()
+
+    def key_of(self, thread: str, epoch: int) -> bytes | None:
+        """Return the key of a thread's digests, if it is known for this epoch."""
+        known = self._keys.get(thread)
+        return known[1] if known is not None and known[0] == epoch else None
+
+    def keep_key(self, thread: str, epoch: int, key: bytes) -> None:
+        """Keep the key of a thread's digests."""
+        self._keys.put(thread, (epoch, key))
+
+    def names_of(self, values: Sequence[Any], place: Place) -> list[bytes | None]:
+        """Return the digest of each object that is known there and was not changed since, else `None`."""
+        found: list[bytes | None] = [None] * len(values)
+        for snapshot in self._snapshots.get(place.thread, ()):
+            if snapshot.place == place:
+                here = snapshot.names_of(values)
+                found = here if not any(found) else [one or other for one, other in zip(found, here, strict=True)]
+                if all(found):
+                    break
+        return found
+
+    def remember(self, objects: Iterable[tuple[Any, bytes, State | None]], place: Place, *, is_read: bool = False) -> None:
+        """Keep the digests of objects, as long as the last of them lives.
+
+        Args:
+            objects: Each with its digest, and with its state as it was when it was written or read.
+            place: Where their content is stored.
+            is_read: They were read just now, so that nobody has them yet: they get a list of their own.
+        """
+        snapshot = last = None
+        for value, name, state in objects:
+            if state is not None:
+                snapshot = snapshot or self._snapshot(place, is_new=is_read)
+                snapshot.add(value, name, state)
+                last = value
+        if snapshot is not None and not snapshot.is_watched:
+            snapshot.is_watched = True
+            self._watch(last, place.thread, snapshot)
+
+    def _snapshot(self, place: Place, *, is_new: bool) -> Snapshot:
+        with self._lock:
+            lists = [one for one in self._snapshots.get(place.thread, ()) if one.place == place]
+            if lists and not is_new:
+                return lists[0]
+            snapshot = Snapshot(place)
+            self._snapshots[place.thread] = [snapshot, *lists][:_LISTS]
+        return snapshot
+
+    def _watch(self, value: Any, thread: str, snapshot: Snapshot) -> None:
+        def gone() -> None:
+            left = [one for one in self._snapshots.get(thread, ()) if one is not snapshot]
+            if left:
+                self._snapshots[thread] = left
+            else:
+                self._snapshots.pop(thread, None)
+
+        weakref.finalize(value, gone).atexit = False
+
+    def absent(self, names: Iterable[bytes], place: Place) -> list[bytes]:
+        """Return which of these digests are not known to be stored, each once, in order."""
+        with self._lock:
+            stored = self._at(place)
+            return [name for name in dict.fromkeys(names) if name not in stored]
+
+    def nodes(self, names: Iterable[bytes], place: Place) -> dict[bytes, bytes]:
+        """Return the nodes of these that are known: they hold digests, and what has a digest never changes."""
+        with self._lock:
+            stored = self._at(place)
+            return {name: node for name in names if (node := stored.get(name)) is not None}
+
+    def add(self, contents: Mapping[bytes, bytes], place: Place) -> None:
+        """Keep in mind that contents are stored, and the nodes among them. `place` was asked for before they were."""
+        with self._lock:
+            stored = self._at(place)
+            stored.update({name: content if is_node(content) else None for name, content in contents.items()})
+            self._stored[place.thread] = (place, stored)
+            self._stored.move_to_end(place.thread)
+            while sum(len(some) for _, some in self._stored.values()) > _LARGEST and len(self._stored) > 1:
+                self._stored.popitem(last=False)
+
+    def _at(self, place: Place) -> dict[bytes, bytes | None]:
+        where, stored = self._stored.get(place.thread, (place, {}))
+        return stored if where == place else {}
+
+    def forget(self, thread: str) -> None:
+        """Forget what is stored of a thread."""
+        with self._lock:
+            self._stored.pop(thread, None)
+
+
+class _CanChangeError(Exception):
+    """Something can change and nobody would see it."""
+
+
+def state_of(value: Any) -> State | None:
+    """Return a copy of the fields of a model that a change in place leaves as it is; `None` where something in it cannot be copied so."""
+    if not isinstance(value, BaseModel):
+        return None
+    try:
+        fields = value.__dict__.copy()
+        for name, part in fields.items():
+            if type(part) not in _FIXED:
+                fields[name] = _copied(part)
+        extra = value.__pydantic_extra__
+        return fields, None if extra is None else _copied(extra)
+    except (_CanChangeError, RecursionError):
+        return None
+
+
+def _copied(part: Any) -> Any:
+    kind = type(part)
+    if kind in _FIXED:
+        return part
+    if kind is dict:
+        return {key: _copied(item) for key, item in part.items()}
+    if kind is list:
+        return [_copied(item) for item in part]
+    if kind is tuple:
+        return tuple([_copied(item) for item in part])
+    raise _CanChangeError

@@ -1,0 +1,253 @@
+"""Values of a thread in and out of its space: what is new is stored, what is named is read. Synchronous; nothing here knows a saver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
+
+from langchain_ctxguard.backends.message_blobs import MessageBlobs
+from langchain_ctxguard.core import manifest as trees
+from langchain_ctxguard.core.manifest import Manifest, Walk
+from langchain_ctxguard.core.message_blob import digest
+from langchain_ctxguard.errors import BlobMissingError, StoreError
+from langchain_ctxguard.graph.envelope import CARRIERS, INSIDE, MARK, has_messages, is_long, is_marked, opened, replaced
+from langchain_ctxguard.graph.known import Known, Place, State, state_of
+from langchain_ctxguard.records.collected import Collections
+
+_SMALL = 512
+"""A single value of fewer bytes stays where it is."""
+
+_OPEN = 4
+"""As many nodes stand in the checkpoint itself before they are stored, if nothing else is to be stored."""
+
+
+class Manifests:
+    """Turns values into manifests and back, for any thread of a store. Safe under threads."""
+
+    def __init__(
+        self, store: Any, *, serde: SerializerProtocol, channels: Iterable[str], known: Known | None = None, file: str | None = None
+    ) -> None:
+        """Bind a store.
+
+        Args:
+            store: A `GuardStore`.
+            serde: The saver's.
+            channels: Whose values are stored apart.
+            known: What this process knows already; shared with a clone that has another serializer.
+            file: The SQLite file the checkpoints are written to, if they are.
+        """
+        self.store, self.file = store, file
+        self.collections = Collections(store)
+        contents = store.blobs.followed(file) if file and hasattr(store.blobs, "followed") else store.blobs
+        self.blobs = MessageBlobs(contents, serde=serde, give_back=self.collections.give_back)
+        self.channels = frozenset(channels)
+        self.known = known or Known()
+
+    def values(self, thread: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of a checkpoint as they are to be stored; what they name is durable."""
+        writing = _Writing(self, thread)
+        done = {channel: writing.stands_for(channel, value) for channel, value in values.items()}
+        writing.finish()
+        return done
+
+    def writes(self, thread: str, writes: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Return pending writes as they are to be stored; what they name is durable."""
+        writing = _Writing(self, thread)
+        done = [(channel, writing.stands_for(channel, value)) for channel, value in writes]
+        writing.finish()
+        return done
+
+    def read(self, thread: str, values: Sequence[Any]) -> list[Any]:
+        """Return what stored values stand for, read in as few questions as the deepest tree has levels.
+
+        Raises:
+            BlobMissingError: something they name is gone or altered.
+            StoreError: a manifest cannot be read.
+        """
+        named = [data for value in values for data in manifests_in(value)]
+        if not named:
+            return list(values)
+        contents = _Reading(self, thread, {data: self.manifest(thread, data) for data in named})
+        return [opened(value, contents.value) for value in values]
+
+    def manifest(self, thread: str, data: Any) -> Manifest:
+        """Return a manifest.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        try:
+            return trees.unpacked(data)
+        except (ValueError, TypeError) as error:
+            msg = f"A manifest of thread '{thread}' {error}. Nothing was returned; restore the checkpoint."
+            raise StoreError(msg) from error
+
+    def place(self, thread: str) -> Place:
+        """Return where digests of the thread hold now."""
+        epoch = self.collections.epoch(thread)
+        return Place(thread, epoch, self._key(thread, epoch) if self.blobs.is_keyed else b"")
+
+    def _key(self, thread: str, epoch: int) -> bytes:
+        known = self.known.key_of(thread, epoch)
+        if known is None:
+            known = self.blobs.key_of(thread)
+            self.known.keep_key(thread, epoch, known)
+        return known
+
+
+class _Writing:
+    """What one checkpoint, or one set of writes, stores."""
+
+    def __init__(self, manifests: Manifests, thread: str) -> None:
+        self._manifests = manifests
+        self._thread = thread
+        self._contents: dict[bytes, bytes] = {}
+        self._objects: list[tuple[Any, bytes, State | None]] = []
+        self._at: Place | None = None
+
+    def stands_for(self, channel: str, value: Any) -> Any:
+        """Return what is stored in place of the value of a channel."""
+        channels = self._manifests.channels
+        if channel in channels:
+            return self._named(value)
+        if channel in CARRIERS:
+            return self._inside(value, lambda part, key: has_messages(part) or (key in channels and is_long(part)))
+        return self._one(value) if is_marked(value) else value
+
+    def finish(self) -> None:
+        """Store what is not there yet."""
+        if self._at is None:
+            return
+        blobs, known = self._manifests.blobs, self._manifests.known
+        absent = known.absent(self._contents, self._at)
+        if absent:
+            blobs.put_contents(self._thread, {name: self._contents[name] for name in absent}, self._at.key)
+        known.add({name: self._contents[name] for name in absent}, self._at)
+        known.remember(self._objects, self._at)
+
+    @property
+    def _place(self) -> Place:
+        # Asked before anything is stored, and only where something is: what is removed afterwards moves it.
+        if self._at is None:
+            self._at = self._manifests.place(self._thread)
+        return self._at
+
+    def _named(self, value: Any) -> Any:
+        if isinstance(value, _DeltaSnapshot):
+            return _DeltaSnapshot(self._named(value.value))
+        if is_long(value):
+            return self._list(value)
+        if isinstance(value, BaseMessage):
+            return self._one(value)
+        inside = self._inside(value, lambda part, _key: has_messages(part))
+        if inside is not value or value is None or isinstance(value, int | float) or (isinstance(value, str | bytes) and len(value) < _SMALL):
+            return inside
+        name, content = self._content(value)
+        if len(content) < _SMALL:
+            return value
+        self._contents[name] = content
+        return self._marked(trees.of_one(name, is_keyed=self._manifests.blobs.is_keyed))
+
+    def _inside(self, value: Any, wanted: Any) -> Any:
+        if is_marked(value) or wanted(value, None):
+            return self._part(value)
+        new = replaced(value, self._part, wanted)
+        return value if new is value else {INSIDE: new}
+
+    def _part(self, value: Any) -> dict[str, bytes]:
+        return self._list(value) if is_long(value) else self._one(value)
+
+    def _list(self, values: list[Any]) -> dict[str, bytes]:
+        place, keyed = self._place, self._manifests.blobs.is_keyed
+        names = self._names(values)
+        tree, nodes = trees.of_list(names, lambda content: digest(content, place.key), is_keyed=keyed)
+        absent = {name: nodes[name] for name in self._manifests.known.absent(nodes, place)}
+        if not self._contents and len(absent) <= _OPEN:
+            tree = trees.with_open_ends(tree, absent)
+        self._contents |= absent
+        return self._marked(tree)
+
+    def _one(self, value: Any) -> dict[str, bytes]:
+        return self._marked(trees.of_one(self._names([value])[0], is_keyed=self._manifests.blobs.is_keyed))
+
+    def _names(self, values: list[Any]) -> list[bytes]:
+        known = self._manifests.known.names_of(values, self._place)
+        return [name if name is not None else self._new(value) for name, value in zip(known, values, strict=True)]
+
+    def _new(self, value: Any) -> bytes:
+        # Its state before its content: if somebody changes it in between, the one no longer fits the other, and it is written again.
+        state = state_of(value)
+        name, content = self._content(value)
+        self._contents[name] = content
+        self._objects.append((value, name, state))
+        return name
+
+    def _content(self, value: Any) -> tuple[bytes, bytes]:
+        return self._manifests.blobs.content_of(value, self._place.key)
+
+    def _marked(self, tree: Manifest) -> dict[str, bytes]:
+        return {MARK: trees.packed(tree)}
+
+
+class _Reading:
+    """What the manifests of one answer lead to."""
+
+    def __init__(self, manifests: Manifests, thread: str, named: Mapping[bytes, Manifest]) -> None:
+        self._manifests = manifests
+        self._thread = thread
+        self._named = named
+        # Asked before anything is read: what is removed meanwhile moves it.
+        self._place = manifests.place(thread)
+        self._items: dict[bytes, list[bytes]] = {}
+        self._contents: dict[bool, dict[bytes, bytes]] = {False: {}, True: {}}
+        walks = {data: Walk(tree) for data, tree in named.items()}
+        try:
+            self._follow(list(walks.values()))
+            self._items = {data: walk.items() for data, walk in walks.items()}
+        except ValueError as error:
+            msg = f"A manifest of thread '{thread}' {error}. Nothing was returned; restore the checkpoint and the store."
+            raise BlobMissingError(msg, space=thread, address="") from error
+        for is_keyed in (False, True):
+            self._fetch({name for data, names in self._items.items() if named[data].is_keyed is is_keyed for name in names}, is_keyed=is_keyed)
+
+    def value(self, data: bytes) -> Any:
+        """Return what a manifest stands for: new objects each time."""
+        tree = self._named[data]
+        names, contents, blobs = self._items[data], self._contents[tree.is_keyed], self._manifests.blobs
+        values = blobs.values_of([contents[name] for name in names])
+        if tree.is_keyed is blobs.is_keyed:
+            objects = ((value, name, state_of(value)) for value, name in zip(values, names, strict=True) if isinstance(value, BaseMessage))
+            self._manifests.known.remember(objects, self._place, is_read=True)
+        return values if tree.is_list else values[0]
+
+    def _follow(self, walks: list[Walk]) -> None:
+        open_walks = walks
+        while open_walks:
+            for is_keyed in (False, True):
+                needs = [walk.needs() for walk in open_walks if walk.manifest.is_keyed is is_keyed]
+                self._fetch(set().union(*needs), is_keyed=is_keyed)
+            open_walks = [walk for walk in open_walks if walk.needs()]
+            for walk in open_walks:
+                walk.step(self._contents[walk.manifest.is_keyed])
+
+    def _fetch(self, names: set[bytes], *, is_keyed: bool) -> None:
+        read, blobs = self._contents[is_keyed], self._manifests.blobs
+        absent = [name for name in names if name not in read]
+        if is_keyed is blobs.is_keyed and absent:
+            read.update(self._manifests.known.nodes(absent, self._place))
+            absent = [name for name in absent if name not in read]
+        found = blobs.contents(self._thread, absent, is_keyed=is_keyed, key=self._place.key if blobs.is_keyed else None)
+        read.update(found)
+        if is_keyed is self._manifests.blobs.is_keyed:
+            self._manifests.known.add(found, self._place)
+
+
+def manifests_in(value: Any) -> list[bytes]:
+    """Return the manifests that stand in a stored value."""
+    found: list[bytes] = []
+    opened(value, found.append)
+    return found
