@@ -16,6 +16,7 @@ from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.constraint import Enforcement, Scope
 from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.prefix import DriftReason, PrefixReport
+from langchain_ctxguard.domain.recall import RecallSettings
 from langchain_ctxguard.domain.retention import Retention, Where
 from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.domain.version import FieldCounts, Outcome
@@ -49,7 +50,7 @@ def written(default: Any) -> str:
     if isinstance(default, Value):
         said = {
             name: value
-            for name, value in default.model_dump(mode="json", exclude_defaults=isinstance(default, (CompactionSettings, FieldSettings))).items()
+            for name, value in default.model_dump(mode="json", exclude_defaults=isinstance(default, (CompactionSettings, FieldSettings, RecallSettings))).items()
             if value
         }
         return f"{{{', '.join(f'{name}: {value}' for name, value in said.items())}}}"
@@ -71,6 +72,12 @@ def test_every_key_of_the_control_fields_is_listed_with_its_default() -> None:
     assert list(expected.items()) == list(rows(section("configuration.md", "control_fields")).items())
     counts = rows(section("fields.md", "What the record says"))
     assert list(FieldCounts.model_fields) == list(counts)
+
+
+def test_every_setting_of_recall_is_listed_with_its_default() -> None:
+    """The table has a row for each, in the order of the code."""
+    expected = {name: written(field.default) for name, field in RecallSettings.model_fields.items()}
+    assert list(expected.items()) == list(rows(section("recall.md", "The tools")).items())
 
 
 def test_every_rule_key_is_listed_with_its_default() -> None:

@@ -17,7 +17,6 @@ from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.core.bring_back import Gap, gap_before
 from langchain_ctxguard.core.compile import parted
 from langchain_ctxguard.core.identity import find_cut, message_keys, name_in, name_of
-from langchain_ctxguard.core.message_blob import thread_space
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.roles import results_of
 from langchain_ctxguard.domain.archive import ArchivedPart
@@ -189,12 +188,6 @@ class Eviction:
         detail = f"{len(gap.missing)} messages are back in the state: the version that holds now needs them."
         self._record(ContextEvent(kind="messages_brought_back", detail=detail, version=now.version))
         return gap.filled(found)
-
-    def purge(self, thread: str, places: Sequence[ContextPlace]) -> int:
-        """Erase every message that was archived of a thread, and its words; return how many contents that were."""
-        for place in places:
-            self.archive.purge(place)
-        return self.contents.blobs.purge_space(thread_space(thread))
 
     def _address(self, message: BaseMessage, key: bytes) -> str:
         return self.contents.address_of(self.contents.content_of(message, key)[0])

@@ -163,7 +163,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
     def purge_thread(self, thread: str) -> int:
         """Erase what the store holds of a thread's context, sub-agents included, and return how many texts that were.
 
-        The records and their chain stay; the messages are the checkpointer's (`checkpointer.delete_thread`).
+        The records and their chain stay; the messages of the state are the checkpointer's: call `checkpointer.delete_thread` as well. A thread that
+        a `ContextCheckpointer` keeps in the same store cannot be read afterwards.
 
         Raises:
             ConfigurationError: the guard has no store.
@@ -172,7 +173,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         if versions is None or eviction is None:
             msg = "This guard keeps nothing that could be erased: it was made without a store."
             raise ConfigurationError(msg)
-        archived = eviction.purge(thread, versions.places_of(thread))
+        archived = eviction.archive.purge(thread, versions.places_of(thread))
         return versions.purge_thread(thread) + archived
 
     def recall_tools(self) -> list[BaseTool]:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from langchain.tools import ToolRuntime
 from langchain_core.messages import BaseMessage, ToolMessage

@@ -15,12 +15,14 @@ from langchain_ctxguard.domain.archive import Archived, ArchivedPart, Manifest, 
 from langchain_ctxguard.domain.context_version import ContextPlace, ContextVersion
 from langchain_ctxguard.domain.hit import Hit
 from langchain_ctxguard.domain.value import canonical_json
-from langchain_ctxguard.errors import StoreError
+from langchain_ctxguard.errors import BlobMissingError, StoreError
 from langchain_ctxguard.ports import TextIndex
+from langchain_ctxguard.records.collected import Collections
 from langchain_ctxguard.records.kept import KeptContent
 from langchain_ctxguard.records.versions import VersionLog
 
-_MANIFESTS = 256
+_MANIFESTS = 1_024
+_PLACES = 64
 _AT_ONCE = 500
 """Texts indexed in one transaction: others write in between."""
 
@@ -41,6 +43,7 @@ class HasIndex(Protocol):
     """What a `GuardStore` has, as far as an archive needs it."""
 
     log: Any
+    blobs: Any
     index: TextIndex
     tenant: str
 
@@ -83,8 +86,10 @@ class Archive:
         self._contents = contents
         self._index = store.index
         self._kept = KeptContent(store)
+        self._collections = Collections(store)
         self._versions = versions
         self._manifests: dict[tuple[str, str], Manifest] = {}
+        self._lines: dict[ContextPlace, tuple[ContextVersion, ...]] = {}
 
     def put(
         self,
@@ -159,7 +164,7 @@ class Archive:
         rows = self.rows(place, version=version, start=start)
         for at in range(0, len(rows), _AT_ONCE):
             some = rows[at : at + _AT_ONCE]
-            read = self._contents.get(place.thread, [row.address for _, row in some])
+            read = self._get(place.thread, [row.address for _, row in some])
             yield from (ArchivedMessage(position, row.key, row.address, message) for (position, row), message in zip(some, read, strict=True))
 
     def read(self, place: ContextPlace, addresses: Sequence[str]) -> dict[str, BaseMessage]:
@@ -169,7 +174,7 @@ class Archive:
             BlobMissingError: one is gone or altered.
         """
         wanted = list(dict.fromkeys(addresses))
-        return dict(zip(wanted, self._contents.get(place.thread, wanted), strict=True))
+        return dict(zip(wanted, self._get(place.thread, wanted), strict=True))
 
     def holding(self, place: ContextPlace, names: Sequence[str], *, version: int | None = None) -> dict[str, set[str]]:
         """Return under which addresses messages were archived, by `name_of`; looks only as far back as it must."""
@@ -226,9 +231,22 @@ class Archive:
         """Return how many messages are archived."""
         return sum(span.stop - span.first for span in self._spans(place, version))
 
-    def purge(self, place: ContextPlace) -> int:
-        """Forget the words of a place, and return of how many messages. Content is erased with the space of the thread."""
-        return self._index.purge(_index_space(place))
+    def purge(self, thread: str, places: Sequence[ContextPlace]) -> int:
+        """Erase all content of a thread and the words of its places, and return how many contents that were.
+
+        What a `ContextCheckpointer` stored of the thread rests there as well, and goes too.
+        """
+        for place in places:
+            self._index.purge(_index_space(place))
+        return self._collections.purge(thread)
+
+    def _get(self, thread: str, addresses: Sequence[str]) -> list[Any]:
+        """Return content, also where a collection has set it aside between its being stored and its being put on record."""
+        try:
+            return self._contents.get(thread, addresses)
+        except BlobMissingError:
+            self._collections.give_back(thread, addresses)
+            return self._contents.get(thread, addresses)
 
     def _search_all(self, place: ContextPlace, query: str, *, limit: int, version: int | None) -> list[Hit]:
         asked, beginnings = query_terms(query)
@@ -257,12 +275,12 @@ class Archive:
         return None
 
     def _loaded(self, place: ContextPlace, position: int, row: Archived) -> ArchivedMessage:
-        (message,) = self._contents.get(place.thread, [row.address])
+        (message,) = self._get(place.thread, [row.address])
         return ArchivedMessage(position, row.key, row.address, message)
 
     def _spans(self, place: ContextPlace, version: int | None) -> Iterator[_Span]:
         """Yield what each version that leads to `version` took out, newest first and no position twice."""
-        every = self._versions.all(place)
+        every = self._all(place)
         by_number = {one.number: one for one in every}
         at = by_number.get(version) if version is not None else None
         if at is None:
@@ -277,12 +295,24 @@ class Archive:
                 covered = min(at.archived_from, stop) if covered is None else min(covered, at.archived_from)
             at = by_number.get(at.parent) if at.parent < at.number else None
 
+    def _all(self, place: ContextPlace) -> tuple[ContextVersion, ...]:
+        """Return the versions of a place; those that were read before never change."""
+        known = self._lines.get(place, ())
+        fresh = self._versions.after(place, len(known))
+        if not fresh:
+            return known
+        every = (*known, *fresh)
+        if len(self._lines) >= _PLACES:
+            self._lines.clear()
+        self._lines[place] = every
+        return every
+
     def _manifest(self, place: ContextPlace, version: ContextVersion) -> Manifest:
         name = (place.thread, version.archive)
         known = self._manifests.get(name)
         if known is not None:
             return known
-        (data,) = self._contents.get(place.thread, [version.archive])
+        (data,) = self._get(place.thread, [version.archive])
         try:
             manifest = Manifest.model_validate(data)
         except ValidationError as error:

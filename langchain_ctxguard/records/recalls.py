@@ -14,6 +14,7 @@ from langchain_ctxguard.domain.log import Stream
 from langchain_ctxguard.domain.recall import RecallEntry
 from langchain_ctxguard.ports import Clock, Log
 from langchain_ctxguard.records.archive import Contents
+from langchain_ctxguard.records.kept import KeptContent
 
 RECALL = "recall"
 
@@ -33,6 +34,7 @@ class RecallLog:
         self._log: Log = store.log
         self._tenant = store.tenant
         self._contents = contents
+        self._kept = KeptContent(store)
         self._clock: Clock = clock or (lambda: datetime.now(UTC))
 
     def note(self, place: ContextPlace, asked: str, **about: Any) -> RecallEntry:
@@ -47,6 +49,7 @@ class RecallLog:
             StoreError: the store cannot be reached.
         """
         (address,) = self._contents.put(place.thread, [asked])
+        self._kept.keep(place.thread, [address])
         entry = RecallEntry(at=self._clock(), namespace=place.namespace, asked=address, **about)
         data = encode_json(entry.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1})
         self._log.append(self._stream(place.thread), [data])

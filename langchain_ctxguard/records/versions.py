@@ -77,6 +77,10 @@ class VersionLog:
         """Return the versions of a place, oldest first."""
         return [_decoded(entry) for entry in self._log.read(self._stream(VERSIONS, place))]
 
+    def after(self, place: ContextPlace, seen: int) -> list[ContextVersion]:
+        """Return the versions of a place behind the first `seen` entries of its stream, oldest first: for whoever has read those."""
+        return [_decoded(entry) for entry in self._log.read(self._stream(VERSIONS, place), since=seen)]
+
     def attempts(self, place: ContextPlace) -> list[Attempt]:
         """Return the compaction attempts of a place, oldest first."""
         found = []

@@ -8,6 +8,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -33,6 +34,7 @@ from langchain_ctxguard.core.message_blob import thread_space
 from langchain_ctxguard.domain.context import read_head
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.errors import BlobMissingError, ConfigurationError, StoreError
+from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
 from langchain_ctxguard.graph.pinned import pin_message, pins_update
 from langchain_ctxguard.graph.state import newest_head
 from tests.graph.models import Facts, ScriptedChat, calling, look_up, plain
@@ -645,6 +647,23 @@ def test_on_postgresql(postgres_url: str) -> None:
         assert whole[guard.history(THREAD).head(1).cut.position :] == plain(state_of(graph))
         assert guard.purge_thread("t-1") > 8
         assert [] == store.index.search('["archive","t-1",""]', "Question 2")
+
+
+def test_under_a_checkpointer_that_keeps_each_message_once(store: GuardStore) -> None:
+    """State and archive share their content; cleaning up after the checkpoints removes nothing the archive needs, and everything comes back."""
+    guard = guard_of(store)
+    saver = ContextCheckpointer(InMemorySaver(), store=store)
+    graph = agent_of(guard, checkpointer=saver)
+    talk(graph, *range(8))
+    whole = everything(guard, graph)
+    stored = len(store.blobs.addresses(thread_space("t-1")))
+    before = [checkpoint.config for checkpoint in graph.get_state_history(THREAD)]
+    saver.inner.delete_thread("t-1")  # what pruned checkpoints leave behind
+    assert before
+    saver.collect("t-1")
+    saver.collect("t-1", grace=timedelta(0))
+    assert len(store.blobs.addresses(thread_space("t-1"))) < stored
+    assert whole[:-4] == plain([one.message for one in guard_of(store).archived_messages("t-1")])[: len(whole) - 4]
 
 
 def test_concurrent_runs_from_one_loop(store: GuardStore) -> None:

@@ -21,6 +21,7 @@ from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 from langchain_ctxguard.errors import BlobMissingError, StoreError
 from langchain_ctxguard.records.archive import Archive
+from langchain_ctxguard.records.collected import Collections
 from langchain_ctxguard.records.kept import KeptContent
 from langchain_ctxguard.records.versions import VersionLog
 
@@ -184,13 +185,21 @@ def test_what_is_kept_is_on_record_for_whoever_cleans_up(store: GuardStore) -> N
     assert thread.versions.all(PLACE)[0].archive in kept
 
 
+def test_what_a_collection_set_aside_too_early_is_given_back(store: GuardStore) -> None:
+    """It looked at what is needed before the archive said so: the messages are read all the same, and stay."""
+    thread = Thread(store)
+    thread.evict(said("a", "b"), first=0)
+    collections = Collections(store)
+    collections.set_aside(collections.begin("t-1"), store.blobs.addresses('["thread","t-1"]'))
+    assert ["a", "b"] == texts(Thread(store))
+
+
 def test_nothing_is_silently_shorter(store: GuardStore) -> None:
     """Erased content is an error, and so is a list that cannot be read; the record stands."""
     thread = Thread(store)
     thread.evict(said("a", "b"), first=0)
-    assert 2 == thread.archive.purge(PLACE)
+    assert 3 == thread.archive.purge("t-1", [PLACE]), "two messages and the list of them"
     assert [] == thread.archive.search(PLACE, "a", limit=3)
-    store.blobs.purge_space('["thread","t-1"]')
     with pytest.raises(BlobMissingError, match="gone"):
         texts(Thread(store))
     assert [] == store.verify()
