@@ -24,6 +24,7 @@ from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+SECTIONS = (CompactionSettings, FieldSettings, RecallSettings)
 ROW = re.compile(r"^\| (`[^|]+`) \|(?: ([^|]*) \|)?", re.MULTILINE)
 
 
@@ -50,7 +51,7 @@ def written(default: Any) -> str:
     if isinstance(default, Value):
         said = {
             name: value
-            for name, value in default.model_dump(mode="json", exclude_defaults=isinstance(default, (CompactionSettings, FieldSettings, RecallSettings))).items()
+            for name, value in default.model_dump(mode="json", exclude_defaults=isinstance(default, SECTIONS)).items()
             if value
         }
         return f"{{{', '.join(f'{name}: {value}' for name, value in said.items())}}}"

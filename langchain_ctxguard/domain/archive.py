@@ -42,6 +42,8 @@ class ArchivedPart(Value):
 
     archived_from: int = Field(default=0, ge=0)
     archived: int = Field(default=0, ge=0)
+    left_state: bool = False
+    """They may leave the state."""
 
 
 def handle_of(position: int, address: str) -> str:

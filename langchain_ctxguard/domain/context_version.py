@@ -53,6 +53,9 @@ class ContextVersion(Value):
     archived: int = Field(default=0, ge=0)
     """How many they are."""
 
+    left_state: bool = False
+    """They may leave the state: what is missing there before the cut is to be had here."""
+
     head: str = ""
     """Address of the head in its space of the blob store."""
 

@@ -190,6 +190,7 @@ class ContextEvent(Value):
         "store_failed",
         "archive_not_durable",
         "state_not_evicted",
+        "not_archived",
         "messages_brought_back",
         "message_recalled",
     ]

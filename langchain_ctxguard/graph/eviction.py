@@ -6,6 +6,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import BaseMessage, RemoveMessage, SystemMessage
@@ -99,12 +100,11 @@ class Eviction:
         self.contents = MessageBlobs(store.blobs, serde=serde)
         """Where messages rest, as the saver's do."""
 
-        self.archive = Archive(store, self.contents, versions)
+        self.archive = Archive(store, self.contents, versions, shown=None if redact is None else partial(_redacted, redact))
         self.leaves_state = leaves_state
         self._is_durable = store.is_durable
         self._record = record
         self._trusts = trust_system_messages
-        self._redact = redact
         self._said: Bounded[bool] = Bounded(1_024)
 
     def put(
@@ -131,8 +131,14 @@ class Eviction:
         entries = [(key, _call_of(message), message) for key, message in zip(keys, rest[first:], strict=True)]
         elided = () if after.body is None else after.body.elided
         aside = {at + index: entry for index, entry in enumerate(entries) if index >= stop - first and entry[1] and entry[1] in elided}
-        redaction = None if self._redact is None else Redaction(self._redact)
-        return self.archive.put(place, entries[: stop - first], first=at, offloaded=aside, shown=None if redaction is None else redaction.message)
+        try:
+            part = self.archive.put(place, entries[: stop - first], first=at, offloaded=aside)
+        except (TypeError, ValueError) as error:
+            # The version can do without: nothing leaves the state that is not archived.
+            what = f"Messages were not archived: one holds what the serializer cannot write ({type(error).__name__}). They stay in the state."
+            self._say(place, "not_archived", f"{what} Pass the checkpointer's serializer, `ContextGuard(serde=...)`, if it can.")
+            return ArchivedPart()
+        return part.model_copy(update={"left_state": self.leaves_state and bool(part.archive)})
 
     def leaving(self, place: ContextPlace, head: ContextHead, change: StateChange) -> set[int]:
         """Return which messages before the cut may leave the state: archived exactly as they are, not pinned, not shown by the view."""
@@ -158,7 +164,11 @@ class Eviction:
         }
         known = self.archive.holding(place, [name for name, _ in candidates.values()], version=head.version)
         key = self.contents.key_of(place.thread) if self.contents.is_keyed else b""
-        gone = {index for index, (name, message) in candidates.items() if name not in held and self._address(message, key) in known.get(name, ())}
+        gone = {
+            index
+            for index, (name, message) in candidates.items()
+            if name not in held and name in known and self._address(message, key) in known[name]
+        }
         gone -= _leading(change.messages, gone)
         if gone and not self._is_durable and not self._said.get("durable"):
             self._said.put("durable", value=True)
@@ -179,7 +189,8 @@ class Eviction:
         Raises:
             BlobMissingError: a message that is needed was erased.
         """
-        if now.body is None or start >= now.cut.position:
+        if now.body is None or start >= now.cut.position or not self.archive.has_left(place, version=now.version):
+            # What is missing where nothing left was removed by somebody else, and is not ours to bring back.
             return None
         gap: Gap | None = gap_before(messages, now, self.archive.rows(place, version=now.version), start=start)
         if gap is None or not gap.missing:
@@ -190,12 +201,20 @@ class Eviction:
         return gap.filled(found)
 
     def _address(self, message: BaseMessage, key: bytes) -> str:
-        return self.contents.address_of(self.contents.content_of(message, key)[0])
+        """Return where a message rests if it is archived as it is; empty for one that cannot be written."""
+        try:
+            return self.contents.address_of(self.contents.content_of(message, key)[0])
+        except (TypeError, ValueError):
+            return ""
 
     def _say(self, place: ContextPlace, kind: Any, detail: str) -> None:
         if not self._said.get((kind, place)):
             self._said.put((kind, place), value=True)
             self._record(ContextEvent(kind=kind, detail=detail))
+
+
+def _redacted(redact: Redactor, message: BaseMessage) -> BaseMessage:
+    return Redaction(redact).message(message)
 
 
 def _leading(messages: Sequence[BaseMessage], gone: Collection[int]) -> set[int]:

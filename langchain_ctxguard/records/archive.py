@@ -75,14 +75,18 @@ class _Span(NamedTuple):
 class Archive:
     """The archive of a store's threads. Safe under threads: what it keeps in memory is content that never changes."""
 
-    def __init__(self, store: HasIndex, contents: Contents, versions: VersionLog) -> None:
+    def __init__(
+        self, store: HasIndex, contents: Contents, versions: VersionLog, *, shown: Callable[[BaseMessage], BaseMessage] | None = None
+    ) -> None:
         """Bind a store.
 
         Args:
             store: A `GuardStore`.
             contents: Stores messages in it.
             versions: Its versions.
+            shown: What of a message may be found by its words, e.g. as a redactor leaves it; `None`: all of it.
         """
+        self._shown = shown
         self._contents = contents
         self._index = store.index
         self._kept = KeptContent(store)
@@ -98,7 +102,6 @@ class Archive:
         *,
         first: int,
         offloaded: Mapping[int, tuple[str, str, BaseMessage]],
-        shown: Callable[[BaseMessage], BaseMessage] | None = None,
     ) -> ArchivedPart:
         """Keep what a version takes out of the view, before the version is on record. To do it twice is to do it once.
 
@@ -109,10 +112,10 @@ class Archive:
             messages: Key, id of the call it answers, and message, in order.
             first: Position of the first of them.
             offloaded: Tool results that stay in the conversation and are shown in part, by position.
-            shown: What of a message may be found by its words, e.g. as a redactor leaves it.
 
         Raises:
             StoreError: the store cannot be reached.
+            TypeError: a message holds what has no written form.
         """
         if not messages and not offloaded:
             return ArchivedPart()
@@ -125,18 +128,21 @@ class Archive:
         self._kept.keep(place.thread, [*addresses, where])
         positions = [*range(first, first + len(messages)), *offloaded]
         if not self._contents.is_keyed:
-            self._put_words(place, positions, addresses, [message if shown is None else shown(message) for _, _, message in everything])
+            self._put_words(place, positions, addresses, [message for _, _, message in everything])
         return ArchivedPart(archive=where, archived_from=first, archived=len(messages))
 
     def _put_words(self, place: ContextPlace, positions: Sequence[int], addresses: Sequence[str], messages: Sequence[BaseMessage]) -> None:
         texts = {
             _index_key(position, address): text
             for position, address, message in zip(positions, addresses, messages, strict=True)
-            if (text := indexed_text(message))
+            if (text := self._words_of(message))
         }
         keys = list(texts)
         for start in range(0, len(keys), _AT_ONCE):
             self._index.put(_index_space(place), {key: texts[key] for key in keys[start : start + _AT_ONCE]})
+
+    def _words_of(self, message: BaseMessage) -> str:
+        return indexed_text(message if self._shown is None else self._shown(message))
 
     def rows(self, place: ContextPlace, *, version: int | None = None, start: int = 0) -> list[tuple[int, Archived]]:
         """Return what the versions up to one took out of the view, oldest first, with positions.
@@ -227,6 +233,10 @@ class Archive:
                 located.append(found)
         return located
 
+    def has_left(self, place: ContextPlace, *, version: int | None = None) -> bool:
+        """Say whether messages may have left the state: then what is missing there is missing because of that."""
+        return any(span.version.left_state for span in self._spans(place, version))
+
     def count(self, place: ContextPlace, *, version: int | None = None) -> int:
         """Return how many messages are archived."""
         return sum(span.stop - span.first for span in self._spans(place, version))
@@ -254,7 +264,7 @@ class Archive:
         total = 0
         for one in self.messages(place, version=version):
             total += 1
-            counts = index_terms(indexed_text(one.message))
+            counts = index_terms(self._words_of(one.message))
             found = {term: counts[term] for term in asked if counts.get(term)}
             for beginning in beginnings:
                 if count := sum(many for term, many in counts.items() if term.startswith(beginning)):

@@ -19,9 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import wrap_model_call
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import MessagesState
@@ -615,6 +616,40 @@ def test_messages_without_ids_stay_and_it_is_said(store: GuardStore) -> None:
     assert plain(state_of(compiled))[: len(archived)] == plain([one.message for one in archived])
     guard.history(THREAD, compiled).rollback(1, as_node="model")
     assert 16 == len(state_of(compiled))
+
+
+def test_what_somebody_else_removed_is_not_brought_back(store: GuardStore) -> None:
+    """Where messages do not leave the state, a message that is missing was removed on purpose: a rollback leaves it removed."""
+    guard = guard_of(store, evict="view")
+    graph = agent_of(guard)
+    talk(graph, *range(8))
+    first = guard.history(THREAD).head(1).cut.position
+    gone = state_of(graph)[first]
+    graph.update_state(THREAD, {"messages": [RemoveMessage(id=str(gone.id))]}, as_node="model")
+    guard.history(THREAD, graph).rollback(1)
+    graph.invoke({"messages": [("human", "Short.")]}, THREAD)
+
+    assert gone.id not in {message.id for message in state_of(graph)}
+    assert 17 == len(state_of(graph))
+
+
+def test_a_message_that_cannot_be_written_costs_no_compaction(store: GuardStore) -> None:
+    """It stays in the state with all that would have left beside it, and it is said; once it can be written, everything leaves."""
+    facts = Facts()
+    guard = guard_of(store, hooks=[facts])
+    saver = InMemorySaver(serde=JsonPlusSerializer(pickle_fallback=True))
+    graph = agent_of(guard, checkpointer=saver)
+    graph.invoke({"messages": [HumanMessage(f"Question. {LONG}", additional_kwargs={"handle": threading.Thread})]}, THREAD)
+    talk(graph, *range(5))
+    assert 12 == len(state_of(graph))
+    assert facts.made
+    assert facts.events("not_archived")
+
+    again = guard_of(store, serde=saver.serde)
+    graph = agent_of(again, checkpointer=saver)
+    talk(graph, *range(5, 9))
+    assert len(state_of(graph)) < 8
+    assert 20 == len(everything(again, graph))
 
 
 def test_an_idle_call_writes_nothing(store: GuardStore) -> None:
