@@ -80,6 +80,14 @@ class AgentBlobs:
         """Erase all contents of a space."""
         return self._blobs.purge_space(_free(space))
 
+    def addresses(self, space: str) -> list[str]:
+        """Return the addresses of all contents of a space."""
+        return self._blobs.addresses(space)
+
+    def drop(self, space: str, addresses: Sequence[str]) -> int:
+        """Erase these contents of a space."""
+        return self._blobs.drop(_free(space), addresses)
+
 
 class AgentStore(GuardStore):
     """What guards, nodes and tools show of their store: `GuardStore` without the authority to say what agents may do."""

@@ -427,6 +427,7 @@ class Bench:
             summary_id=f"ctx-{digest_of(seed)[:24]}",
             request=material.request_key,
             elided=kept.elided,
+            can_read=bool(kept.elided) and self.plan.can_read,
             committed_at=kept.newest,
             rules_fingerprint=rules_fingerprint(situation.rules),
         )

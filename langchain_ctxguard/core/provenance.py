@@ -17,6 +17,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import claims_authority, gives_order, hides_text, tells_to_act, without_invisible
 from langchain_ctxguard.core.powers import lends_power
+from langchain_ctxguard.core.recalled import is_recalled
 from langchain_ctxguard.core.results import own_words, reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, is_failure, is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.said import rule_in
@@ -235,7 +236,7 @@ class Sources:
             return bool(plain)
 
         for message, key in zip(messages, keys, strict=True):
-            is_foreign = is_note(message) or is_foreign_summary(message)
+            is_foreign = is_note(message) or is_foreign_summary(message) or is_recalled(message)
             origin: Origin = "ai" if is_foreign else speaker_of(message)
             notes.update([key] if is_foreign else [])
             told += (text for call in calls_of(message) for text in _strings(call.arguments))
@@ -245,7 +246,8 @@ class Sources:
                 continue
             if add(key, origin, own_words(message)) and origin == "user":
                 told.append(texts[key])
-            for number, result in enumerate(results_in(message)):
+            # What a recall tool shows is what somebody said: it vouches for nothing.
+            for number, result in enumerate(() if is_recalled(message) else results_in(message)):
                 part = f"{key}#{number}"
                 carried[key] = (*carried.get(key, ()), part)
                 if add(part, "tool", result.text) and not result.is_failed:

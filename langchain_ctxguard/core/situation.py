@@ -156,6 +156,9 @@ class Plan:
     """`None`: control fields are not looked for."""
     redact: Redactor | None = None
     """The application's redactor: what leaves the view is seen by it first."""
+    can_read: bool = False
+    """The model has a tool that reads what a view leaves out: a result too large for the goal is shown in part."""
+
     todos: Steps | None = None
     """The todo list a state key holds, newer than any in the messages; `None` where there is none."""
 

@@ -15,6 +15,7 @@ from langchain_ctxguard.domain.faults import describe, keys_of, shown
 from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.invariant import ConsentSettings, Implies, Invariant
 from langchain_ctxguard.domain.policy import POLICY_MODELS, ToolPolicy
+from langchain_ctxguard.domain.recall import RecallSettings
 from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.errors import ConfigurationError
 
@@ -140,6 +141,9 @@ class CompactionSettings(Value):
     evidence_share: float = Field(default=0.15, gt=0, lt=0.5)
     """Bound of the rendered evidence, as a share of the window."""
 
+    evict: Literal["view", "archive"] = "view"
+    """What a compaction evicts leaves the model's view alone, or the state as well, once it rests in the store."""
+
     trust_system_messages: bool = False
     """Send system messages found inside the list as system text after the pins; otherwise they are untrusted text in place."""
 
@@ -234,6 +238,8 @@ class GuardConfig(Value):
 
     consents: ConsentSettings = ConsentSettings()
     """What of the record crosses a compaction by being copied, and what must hold afterwards."""
+    recall: RecallSettings = RecallSettings()
+    """How an agent reads what left its view."""
 
     timezone: str = "UTC"
     """IANA name of the zone in which days and clock times are meant: it decides what 下周五 is."""
@@ -265,7 +271,7 @@ class GuardConfig(Value):
     def _ids_are_unique(cls, constraints: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
         return unique_constraints(constraints)
 
-    @field_validator("compaction", "control_fields", "consents", mode="before")
+    @field_validator("compaction", "control_fields", "consents", "recall", mode="before")
     @classmethod
     def _empty_section(cls, section: Any) -> Any:
         return {} if section is None else section
@@ -325,7 +331,7 @@ class GuardConfig(Value):
         for definition in schema["$defs"].values():
             # An editor shows it beside the key: the first paragraph is enough.
             definition["description"] = definition.get("description", "").partition("\n\n")[0]
-        for section in ("constraints", "compaction", "control_fields", "consents", "tools"):
+        for section in ("constraints", "compaction", "control_fields", "consents", "recall", "tools"):
             # A section without a value means the defaults.
             schema["properties"][section] = {"anyOf": [schema["properties"][section], {"type": "null"}]}
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "ctxguard.yaml"}
@@ -354,6 +360,7 @@ _MODELS = (
     CompactionSettings,
     FieldSettings,
     ConsentSettings,
+    RecallSettings,
     Invariant,
     Implies,
     Constraint,

@@ -44,6 +44,9 @@ class ContextBody(Value):
     elided: dict[str, NonNegativeInt] = Field(default_factory=dict)
     """Tool results too large for the window: call id -> characters shown. The originals stay where they are."""
 
+    can_read: bool = False
+    """The model had a tool that reads what is left out of a result, when this version was made."""
+
     committed_at: str | None = None
     """Key of the newest message when this version was made: usage reported before it describes another context."""
 

@@ -44,6 +44,18 @@ class ContextVersion(Value):
     replaced: int = Field(default=0, ge=0)
     """How many messages these are."""
 
+    archive: str = ""
+    """Address of the list of messages it took out of the view, in the space of its thread; empty where none were kept."""
+
+    archived_from: int = Field(default=0, ge=0)
+    """Position of the first of them in the original conversation."""
+
+    archived: int = Field(default=0, ge=0)
+    """How many they are."""
+
+    left_state: bool = False
+    """They may leave the state: what is missing there before the cut is to be had here."""
+
     head: str = ""
     """Address of the head in its space of the blob store."""
 

@@ -209,6 +209,11 @@ class ContextEvent(Value):
         "arguments_mismatch",
         "tool_denied",
         "update_refused",
+        "archive_not_durable",
+        "state_not_evicted",
+        "not_archived",
+        "messages_brought_back",
+        "message_recalled",
     ]
     detail: str
     version: int = 0

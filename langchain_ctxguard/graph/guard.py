@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, assert_never
@@ -14,6 +14,8 @@ from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, Mod
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.store.base import BaseStore
 from langgraph.types import Command, TracePolicy
 
@@ -21,6 +23,7 @@ from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.domain.config import ContextSize, GuardConfig, Trigger
 from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
@@ -42,6 +45,7 @@ from langchain_ctxguard.graph.trace import COUNTS_ONLY
 from langchain_ctxguard.graph.turns import Ask, Check, Drive, Step, Turns
 from langchain_ctxguard.graph.verify import afailures, failures
 from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
+from langchain_ctxguard.records.archive import ArchivedMessage
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader
 
@@ -49,8 +53,8 @@ from langchain_ctxguard.records.constraints import ConstraintReader
 class ContextGuard(AgentMiddleware[Any, Any, Any]):
     """Pins rules, compacts long conversations, and keeps tool calls and the current request whole.
 
-    It changes what the model sees, never `state["messages"]`. Where nothing is to be done it costs the messages that are new, writes nothing and adds
-    no superstep. Put it where a summarizer would stand:
+    It changes what the model sees, never `state["messages"]`, unless `evict` is "archive". Where nothing is to be done it costs the messages that are
+    new, writes nothing and adds no superstep. Put it where a summarizer would stand:
 
         agent = create_agent(model, tools, middleware=[ContextGuard(constraints=["Never delete an order."])], checkpointer=saver)
     """
@@ -86,6 +90,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         prices: PriceTable | None = None,
         files: PinnedFiles | None = None,
         pins: Sequence[Pin] = (),
+        serde: SerializerProtocol | None = None,
     ) -> None:
         """Wire a guard.
 
@@ -109,6 +114,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             prices: For the cost in the prefix reports that `hooks` are told.
             files: Reads pinned files below one folder, e.g. `PinnedFiles(workspace)`.
             pins: The application's own pins, e.g. `files.pin("AGENTS.md", role="application")`: behind the system prompt in every call.
+            serde: How archived messages are written, where a saver encrypts: its own serializer. `None`: as LangGraph writes them.
 
         Raises:
             ConfigurationError: a setting that cannot work, or a rule that promises more than anything keeps.
@@ -133,6 +139,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             prices=prices,
             files=files,
             pins=pins,
+            serde=serde,
         )
         """Does the work; nodes of plain graphs share it."""
 
@@ -217,16 +224,50 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
     def purge_thread(self, thread: str) -> int:
         """Erase what the store holds of a thread's context, sub-agents included, and return how many texts that were.
 
-        The records and their chain stay; the messages are the checkpointer's (`checkpointer.delete_thread`).
+        The records and their chain stay; the messages of the state are the checkpointer's: call `checkpointer.delete_thread` as well. A thread that
+        a `ContextCheckpointer` keeps in the same store cannot be read afterwards.
 
         Raises:
             ConfigurationError: the guard has no store.
         """
-        versions, calls = self.turns.versions, self.gate.ledgers.records.purge_thread(thread)
-        if versions is None:
+        versions, eviction = self.turns.versions, self.turns.eviction
+        if versions is None or eviction is None:
             msg = "This guard keeps nothing that could be erased: it was made without a store."
             raise ConfigurationError(msg)
-        return versions.purge_thread(thread) + calls
+        calls = self.gate.ledgers.records.purge_thread(thread)
+        archived = eviction.archive.purge(thread, versions.places_of(thread))
+        return versions.purge_thread(thread) + archived + calls
+
+    def recall_tools(self) -> list[BaseTool]:
+        """Return the tools by which an agent finds and reads what left its view: `recall_history(query)` and `read_message(id)`.
+
+            agent = create_agent(model, [*tools, *guard.recall_tools()], middleware=[guard], checkpointer=saver)
+
+        They read the conversation they are called in and no other; what they show is untrusted text.
+
+        Raises:
+            ConfigurationError: the guard has no store.
+        """
+        return self.turns.recalling().tools()
+
+    def archived_messages(self, thread: str, *, namespace: str = "", version: int | None = None, start: int = 0) -> Iterator[ArchivedMessage]:
+        """Yield the messages of a thread that left its view, oldest first, as they were; they may be in the state as well.
+
+        Args:
+            thread: The thread's id.
+            namespace: That of a sub-agent; empty: the agent of the thread.
+            version: The version in force: what a branch that does not lead to it took out is left out. `None`: the newest on record.
+            start: Position in the conversation from which on; for whoever has read what came before.
+
+        Raises:
+            ConfigurationError: the guard has no store.
+            BlobMissingError: a message was erased.
+        """
+        eviction = self.turns.eviction
+        if eviction is None:
+            msg = "This guard archives nothing: it was made without a store. Pass `store='sqlite:///ctxguard.db'` to ContextGuard."
+            raise ConfigurationError(msg)
+        return eviction.archive.messages(ContextPlace(thread=thread, namespace=namespace), version=version, start=start)
 
     def close(self) -> None:
         """Close the store, if this guard opened it."""

@@ -18,6 +18,7 @@ from langchain.agents.middleware.types import ExtendedModelResponse, ModelReques
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.types import Command
 
 from langchain_ctxguard.backends.agent_store import AgentStore
@@ -33,6 +34,7 @@ from langchain_ctxguard.core.crossing import with_found_late
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.identity import find_cut
 from langchain_ctxguard.core.items import plan_of
+from langchain_ctxguard.core.recalled import READ_TOOL
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
@@ -59,6 +61,7 @@ from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, In
 from langchain_ctxguard.graph.call_site import Site
 from langchain_ctxguard.graph.copies import Copies
 from langchain_ctxguard.graph.deferred import DeferredCheck
+from langchain_ctxguard.graph.eviction import Eviction, StateChange, state_of
 from langchain_ctxguard.graph.gate import CallFacts, gate_for
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.on_record import OnRecord, Work
@@ -68,6 +71,7 @@ from langchain_ctxguard.graph.pin_zone import PinZone
 from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
 from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages, tool_name
+from langchain_ctxguard.graph.recall import Recall, recall_of
 from langchain_ctxguard.graph.remembered import Memory
 from langchain_ctxguard.graph.rules import Rules, RulesInForce, settled_by_person
 from langchain_ctxguard.graph.standing import Standing
@@ -78,6 +82,7 @@ from langchain_ctxguard.graph.whereabouts import NOWHERE, Whereabouts, whereabou
 from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
+from langchain_ctxguard.records.recalls import RecallLog
 from langchain_ctxguard.records.standing import StandingLog
 from langchain_ctxguard.records.versions import VersionLog
 
@@ -174,6 +179,7 @@ class Turns:
         prices: PriceTable | None = None,
         files: PinnedFiles | None = None,
         pins: Sequence[Pin] = (),
+        serde: SerializerProtocol | None = None,
     ) -> None:
         """Wire everything, as `ContextGuard` documents it."""
         given = config_of(config)
@@ -221,7 +227,10 @@ class Turns:
         """What judges tool calls."""
 
         self._copies = Copies(given.consents, self.consents, record=self._engine.record, checks=extensions.invariants)
-        self._on_record = None if self.store is None else OnRecord(self.store, self._engine.record, kept=given.versions_kept, clock=clock)
+        _check_can_evict(self._settings, self.store)
+        self._recall = given.recall
+        self._clock = moment
+        self._on_record = None if self.store is None else self._recorder(self.store, given, extensions, clock, serde)
         self._registry = _reader_of(registry, self.store, clock)
         self._rules = RulesInForce(
             own,
@@ -238,22 +247,51 @@ class Turns:
         self._deferred = None if extractor is None or self._fields is None else DeferredCheck(extractor, self._engine.record)
         self._remind = given.remind
         self._inferred = given.inferred
-        if files is None and any(pin.kind == "file" for pin in pins):
-            msg = "A pinned file needs `files=PinnedFiles(folder)`: without it nobody reads it."
-            raise ConfigurationError(msg)
+        _check_can_read(files, pins)
         self._pins = PinZone(files, pins, self._count)
         self._tools = StableTools()
         self._watch = PrefixWatch(prices, count=self._count) if hooks else None
-        self._hatches = Hatches(self._engine.record)
+        self._hatches = Hatches(self._engine.record, self._messages_back)
         self._place = Place(workspace=given.workspace, agent=agent)
         self._verifier = Verifier(extensions.validators)
         self._redact = extensions.redact
         self._verifier.prepare(own)
         block = render_rules(self._rules.at(self._place).pinned)
         check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(block)]) if block else 0)
-        self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages)
+        self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages, recalled_for=given.recall.calls)
         self._windows = Windows(self._settings)
         self._memory = Memory()
+
+    def _recorder(
+        self, store: GuardStore, given: GuardConfig, extensions: Extensions, clock: Clock | None, serde: SerializerProtocol | None
+    ) -> OnRecord:
+        def evicting(versions: VersionLog) -> Eviction:
+            return Eviction(
+                store,
+                versions,
+                self._engine.record,
+                leaves_state=self._settings.evict == "archive",
+                trust_system_messages=self._settings.trust_system_messages,
+                redact=extensions.redact,
+                serde=serde,
+            )
+
+        return OnRecord(store, self._engine.record, kept=given.versions_kept, eviction=evicting, clock=clock)
+
+    def recalling(self) -> Recall:
+        """Return what answers the recall tools.
+
+        Raises:
+            ConfigurationError: there is no store.
+        """
+        eviction = self.eviction
+        log = None if eviction is None or self.store is None else RecallLog(self.store, eviction.contents, clock=self._clock)
+        return recall_of(eviction, log, self._recall, self._engine.record, self._redact)
+
+    @property
+    def eviction(self) -> Eviction | None:
+        """What becomes of messages that leave the view, `None` without a store."""
+        return None if self._on_record is None else self._on_record.eviction
 
     @property
     def registry(self) -> ConstraintReader:
@@ -348,6 +386,18 @@ class Turns:
         if grave:
             raise stopped(grave)
 
+    def _messages_back(self, state: Any, thread: str | None) -> dict[str, Any]:
+        """Return the update that brings back what left a state, empty where nothing did."""
+        head, eviction = self._head_of(state), self.eviction
+        if eviction is None or not eviction.leaves_state or head.body is None:
+            return {}
+        if thread is None:
+            msg = "Messages of this state may rest in the archive, and it is not said of which thread. Nothing was changed; pass `thread`."
+            raise ConfigurationError(msg)
+        change = StateChange(state_of(state))
+        change.back = eviction.brought_back(ContextPlace(thread=thread), head, 0, change.state)
+        return change.update()
+
     def _head_of(self, state: Any) -> ContextHead:
         found = self._reader.head(of_state(state)[1])
         return found if isinstance(found, ContextHead) else ContextHead(version=0)
@@ -391,26 +441,27 @@ class Turns:
         system: SystemMessage | None,
         tools: Sequence[Any],
         model: Any,
+        change: StateChange,
         where: Whereabouts = NOWHERE,
         state: Any = None,
     ) -> Generator[Drive | Work, Any, ContextHead | None]:
         """Yield the compaction a state is due, if any; return the head to store, `None` where it stays.
 
-        What the node of a plain graph drives; the model call is not part of it.
+        What the node of a plain graph drives; the model call is not part of it. What becomes of the messages is put into `change`.
         """
         asked: Rules = yield from self._asked_rules(thread, tools)
         rules = asked.pinned
         standing = yield from self._stood(where, as_messages(messages))
         said = self._as_said(messages, standing)
         call = Call(said, raw_head, system=system, tools=tools, thread=thread, rules=rules, where=where, state=state, standing=standing)
-        call, late = yield from self._ahead(call, model)
+        call, late = yield from self._ahead(call, model, change)
         call = yield from self._renewed(call)
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
         attempt, reading = self._due(call, reading, model, run)
         if attempt is None:
             return late
-        made = yield from self._made(attempt, reading, model=model, run=run)
+        made = yield from self._made(attempt, reading, model=model, run=run, change=change)
         return made.head or late
 
     def steps(self, request: ModelRequest[Any]) -> Generator[Step, Any, Any]:
@@ -443,7 +494,10 @@ class Turns:
             state=state,
             standing=standing,
         )
-        call, late = yield from self._ahead(call, request.model)
+        change = StateChange(state_of(state), frozenset(pin.key for pin in self._pins.of(state.get(PINS_CHANNEL))), is_alone=True)
+        call, late = yield from self._ahead(call, request.model, change)
+        if change.back is not None:
+            request = _sending(request, request.system_message, list(call.messages))
         call = yield from self._renewed(call)
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
@@ -453,7 +507,7 @@ class Turns:
         if beside:
             call = replace(call, lead_tokens=self._count(beside))
             reading = _with_lead(reading, call)
-        whole = self._whole(call, request.model) if self._hatches.shows_all(thread) else None
+        whole: Reading | None = (yield from self._whole(call, request.model)) if self._hatches.shows_all(thread) else None
         attempt: Attempt | None = None
         if whole is None:
             attempt, reading = self._due(call, reading, request.model, run_of(runtime))
@@ -462,9 +516,9 @@ class Turns:
             lead = self._lead(state, call, whole.messages, request.model)
         head: ContextHead | None = late
         tokens: int | None = None
-        sent = _showing(request, reading)
+        sent = _showing(request, reading) if whole is None else _sending(request, reading.system, list(reading.messages))
         if attempt is not None:
-            made = yield from self._made(attempt, reading, model=request.model, run=run_of(runtime))
+            made = yield from self._made(attempt, reading, model=request.model, run=run_of(runtime), change=change)
             head = made.head or late
             if made.view is not None:
                 sent = _sending(request, made.view.system, made.view.messages)
@@ -473,24 +527,29 @@ class Turns:
         try:
             response = yield from self._asked(_led(sent, lead), call, reading, head, tokens)
         except ContextOverflowError as overflow:
-            head, sent = yield from self._smaller(request, call, head, overflow)
+            head, sent = yield from self._smaller(request, call, head, overflow, change)
             sent = _led(sent, self._lead(state, call, sent.messages, request.model))
             response = yield from self._asked(sent, call, reading, head, None)
         response = yield from self._verified(sent, response, rules.pinned)
         yield from self._noted(where, response.result)
-        return response if head is None else self._with_head(response, head, state)
+        return response if head is None else self._writing(response, head, change, state)
 
-    def _with_head(self, response: ModelResponse[Any], head: ContextHead, state: Any) -> ExtendedModelResponse:
-        """Return the response with the head to store, and the pins that were seen anew."""
-        update = {CHANNEL: head.to_dict()}
+    def _writing(self, response: ModelResponse[Any], head: ContextHead, change: StateChange, state: Any) -> ExtendedModelResponse[Any]:
+        """Return the response with the update of the state that goes with a new head."""
+        update = {CHANNEL: head.to_dict(), **change.update(response.result)}
         renewed = self._pins.renewed(state.get(PINS_CHANNEL))
         if renewed:
             update[PINS_CHANNEL] = renewed
         return ExtendedModelResponse(model_response=response, command=Command(update=update))
 
-    def _whole(self, call: Call, model: Any) -> Reading | None:
-        """Return the reading of the whole history, `None` where it is too large to be sent."""
-        reading = self._reader.read(replace(call, raw_head=None))
+    def _whole(self, call: Call, model: Any) -> Generator[Work, Any, Reading | None]:
+        """Return the reading of the whole history, archived messages included, `None` where it is too large to be sent."""
+        place, on_record = self._place_of(call), self._on_record
+        head = self._reader.head(call.raw_head)
+        messages = call.messages
+        if on_record is not None and place is not None and isinstance(head, ContextHead):
+            messages = yield from on_record.whole(place, head, messages)
+        reading = self._reader.read(replace(call, raw_head=None, messages=messages))
         window, _ = self._windows.of(model)
         return reading if reading.tokens <= window else None
 
@@ -603,7 +662,7 @@ class Turns:
         return response
 
     def _smaller(
-        self, request: ModelRequest[Any], call: Call, head: ContextHead | None, overflow: ContextOverflowError
+        self, request: ModelRequest[Any], call: Call, head: ContextHead | None, overflow: ContextOverflowError, change: StateChange
     ) -> Generator[Step, Any, tuple[ContextHead, ModelRequest[Any]]]:
         """Compact what the provider refused, once: a request counted too low, or a window smaller than said."""
         run = run_of(request.runtime)
@@ -619,13 +678,13 @@ class Turns:
         keep: Any = smaller_keep(self._settings) if has_compacted else None
         attempt = Attempt(call, "overflow", Pace(window=window, goal=goal), limit=goal, keep=keep)
         try:
-            made = yield from self._made(attempt, reading, model=request.model, run=run)
+            made = yield from self._made(attempt, reading, model=request.model, run=run, change=change)
         except ContextBudgetError as error:
             if error.needed >= reading.own:
                 raise error from overflow
             # What must stay is more than the goal and still less than was refused.
             try:
-                made = yield from self._made(replace(attempt, limit=reading.own - 1), reading, model=request.model, run=run)
+                made = yield from self._made(replace(attempt, limit=reading.own - 1), reading, model=request.model, run=run, change=change)
             except ContextBudgetError as last:
                 raise last from overflow
         if made.head is None or made.view is None or not made.is_new:
@@ -692,6 +751,7 @@ class Turns:
             redact=self._redact,
             crossing=crossing,
             todos=attempt.call.todos,
+            can_read=READ_TOOL in self._reader.tool_names(attempt.call.tools),
             tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,
             nonce=uuid.uuid4().hex,
             strategy=(summarizer or self._engine.summarizer).name,
@@ -703,19 +763,23 @@ class Turns:
             summarizer = self._drafts.kept_by(summarizer or self._engine.summarizer, attempt.call.thread)
         return Drive(compaction_flow(situation, plan, self._count), summarizer, person=person)
 
-    def _ahead(self, call: Call, model: Any) -> Generator[Work, Any, tuple[Call, ContextHead | None]]:
-        """Return the call with the head that is ahead of the state's: on record and not in the state yet, or mended by a late finding."""
+    def _ahead(self, call: Call, model: Any, change: StateChange) -> Generator[Work, Any, tuple[Call, ContextHead | None]]:
+        """Return the call with the head that is ahead of the state's: on record and not in the state yet, or mended by a late finding.
+
+        Messages that the state lost and this head needs are in the call, and in `change`.
+        """
         ahead: ContextHead | None = None
         place = self._place_of(call)
         if self._on_record is not None and place is not None:
             head = self._reader.head(call.raw_head)
-            if not isinstance(head, str):
-                known = head if head is not None else ContextHead(version=0)
-                ahead = yield from self._on_record.adopted(place, known, call.messages)
+            # Where messages have left the state, a head that holds nothing must not hide them: the record has one that does.
+            if not isinstance(head, str) or self._on_record.eviction.leaves_state:
+                known = head if isinstance(head, ContextHead) else ContextHead(version=0)
+                ahead = yield from self._on_record.adopted(place, known, call.messages, change)
                 if ahead is not None:
                     detail = f"Version {ahead.version} was on record and not in the state, which had version {known.version}; it is in force now."
                     self._engine.record(ContextEvent(kind="version_adopted", detail=detail, version=ahead.version))
-                    call = replace(call, raw_head=ahead.to_dict())
+                    call = replace(call, raw_head=ahead.to_dict(), messages=call.messages if change.back is None else change.back)
         late = self._found_late(call, model)
         return (call, ahead) if late is None else (replace(call, raw_head=late.to_dict()), late)
 
@@ -725,7 +789,7 @@ class Turns:
             return None
         return ContextPlace(thread=thread[0], namespace=str(thread[1]))
 
-    def _made(self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None) -> Generator[Drive | Work, Any, Made]:
+    def _made(self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None, change: StateChange) -> Generator[Drive | Work, Any, Made]:
         """Drive a compaction, put what it came to on record, and return the head to store and the view to send."""
         crossing = yield from self._crossing(attempt)
         call, drive = attempt.call, self._drive(attempt, model, crossing)
@@ -743,7 +807,7 @@ class Turns:
         if not result.is_new or head is None:
             yield from on_record.noted(place, result.record)
             return Made(head, view, result.record, is_new=False)
-        stored = yield from on_record.committed(place, reading.head, head, result.record, call.messages)
+        stored = yield from on_record.committed(place, reading.head, head, result.record, call.messages, change)
         if stored is None:
             self._memory.forget_waiting(call)
             window, is_known = self._windows.of(model)
@@ -964,6 +1028,18 @@ class Turns:
         if any(failure.rule.on_fail == "stop" for failure in grave):
             raise stopped(grave)
         return withheld(result, grave) if grave else result
+
+
+def _check_can_evict(settings: CompactionSettings, store: GuardStore | None) -> None:
+    if settings.evict == "archive" and store is None:
+        msg = '`evict` is "archive" and there is no store: messages would leave the state for nowhere. Pass `store="sqlite:///ctxguard.db"`.'
+        raise ConfigurationError(msg)
+
+
+def _check_can_read(files: PinnedFiles | None, pins: Sequence[Pin]) -> None:
+    if files is None and any(pin.kind == "file" for pin in pins):
+        msg = "A pinned file needs `files=PinnedFiles(folder)`: without it nobody reads it."
+        raise ConfigurationError(msg)
 
 
 def _showing(request: ModelRequest[Any], reading: Reading) -> ModelRequest[Any]:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from langchain_ctxguard.core.restore import fields_fingerprint, head_digest, renumbered
 from langchain_ctxguard.domain.anchor import Anchor
+from langchain_ctxguard.domain.archive import ArchivedPart
 from langchain_ctxguard.domain.citation import carried_ref
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.context_version import Attempt, ContextPlace, ContextVersion
@@ -77,6 +78,10 @@ class VersionLog:
         """Return the versions of a place, oldest first."""
         return [_decoded(entry) for entry in self._log.read(self._stream(VERSIONS, place))]
 
+    def after(self, place: ContextPlace, seen: int) -> list[ContextVersion]:
+        """Return the versions of a place behind the first `seen` entries of its stream, oldest first: for whoever has read those."""
+        return [_decoded(entry) for entry in self._log.read(self._stream(VERSIONS, place), since=seen)]
+
     def attempts(self, place: ContextPlace) -> list[Attempt]:
         """Return the compaction attempts of a place, oldest first."""
         found = []
@@ -122,7 +127,14 @@ class VersionLog:
         return head
 
     def commit(
-        self, place: ContextPlace, before: ContextHead, after: ContextHead, record: CompactionRecord, *, replaced: Sequence[str]
+        self,
+        place: ContextPlace,
+        before: ContextHead,
+        after: ContextHead,
+        record: CompactionRecord,
+        *,
+        replaced: Sequence[str],
+        archived: ArchivedPart | None = None,
     ) -> ContextHead:
         """Put a new version on record and return the head to store in the state; another number if that one was taken meanwhile.
 
@@ -134,6 +146,7 @@ class VersionLog:
             after: The head it made.
             record: The attempt.
             replaced: Keys of the messages it stands for and its parent does not.
+            archived: Where these messages are kept.
 
         Raises:
             StoreError: the store cannot be reached.
@@ -142,6 +155,7 @@ class VersionLog:
         parent = {"parent": before.version, "parent_digest": head_digest(before)}
         about: dict[str, Any] = {
             **parent,
+            **({} if archived is None else archived.model_dump()),
             "replaces": digest_of(canonical_json(list(replaced)))[:32],
             "replaced": len(replaced),
             "rules_fingerprint": "" if body is None else body.rules_fingerprint,
@@ -186,14 +200,7 @@ class VersionLog:
             VersionNotFoundError: there is no such version.
             BlobMissingError: its content was thinned or purged.
         """
-        versions = self.all(place)
-        newest = versions[-1] if versions else None
-        if to == "stable":
-            target = next((version for version in reversed(versions[:-1]) if version.is_stable), None)
-        else:
-            target = next((version for version in versions if version.number == to), None)
-        if target is None or newest is None:
-            raise _not_found(place, to, versions)
+        newest, target = self._to_restore(place, to)
         head = self.head_of(target)
         if current is not None and current.version >= newest.number:
             parent = {"parent": current.version, "parent_digest": head_digest(current)}
@@ -217,6 +224,26 @@ class VersionLog:
         self._thin(place, restored.version)
         return self.get(place, restored.version), restored
 
+    def head_to_restore(self, place: ContextPlace, to: int | Literal["stable"]) -> ContextHead:
+        """Return the context that `restore` would bring back.
+
+        Raises:
+            VersionNotFoundError: there is no such version.
+            BlobMissingError: its content was thinned or purged.
+        """
+        return self.head_of(self._to_restore(place, to)[1])
+
+    def _to_restore(self, place: ContextPlace, to: int | Literal["stable"]) -> tuple[ContextVersion, ContextVersion]:
+        """Return the newest version and the one that is meant."""
+        versions = self.all(place)
+        if to == "stable":
+            target = next((version for version in reversed(versions[:-1]) if version.is_stable), None)
+        else:
+            target = next((version for version in versions if version.number == to), None)
+        if target is None:
+            raise _not_found(place, to, versions)
+        return versions[-1], target
+
     def adoptable(self, place: ContextPlace, head: ContextHead) -> ContextVersion | None:
         """Return the newest version on record if the state's head leads to it: one that a crash kept from the state, or a rollback from outside."""
         newest = self.newest(place)
@@ -238,12 +265,15 @@ class VersionLog:
         self._log.append(self._stream(AUDIT, place), [encode_json(note)])
         return erased
 
-    def purge_thread(self, thread: str) -> int:
-        """Erase the content of every version of a thread, sub-agents included, and return how many texts that were."""
+    def places_of(self, thread: str) -> list[ContextPlace]:
+        """Return the places of a thread that have versions: its own and those of its sub-agents."""
         heads = self._log.anchor().heads if isinstance(self._log, _Anchored) else ()
         keys = [head.stream.key for head in heads if head.stream.kind == VERSIONS and head.stream.tenant == self._tenant]
-        places = [ContextPlace(thread=name, namespace=namespace) for name, namespace in map(json.loads, keys) if name == thread]
-        return sum(map(self.purge, places))
+        return [ContextPlace(thread=name, namespace=namespace) for name, namespace in map(json.loads, keys) if name == thread]
+
+    def purge_thread(self, thread: str) -> int:
+        """Erase the content of every version of a thread, sub-agents included, and return how many texts that were."""
+        return sum(map(self.purge, self.places_of(thread)))
 
     def _appended(self, place: ContextPlace, head: ContextHead, about: dict[str, Any]) -> ContextHead:
         stream = self._stream(VERSIONS, place)
