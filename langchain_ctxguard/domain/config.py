@@ -139,6 +139,9 @@ class CompactionSettings(Value):
     evidence_share: float = Field(default=0.15, gt=0, lt=0.5)
     """Bound of the rendered evidence, as a share of the window."""
 
+    todos: str | None = Field(default="todos", min_length=1)
+    """Key of a graph's state that holds a todo list: its steps are carried as they are. `None`: no key does."""
+
     trust_system_messages: bool = False
     """Send system messages found inside the list as system text after the pins; otherwise they are untrusted text in place."""
 

@@ -110,6 +110,7 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
             system=self._system,
             tools=self._tools,
             model=self._model,
+            todos=self.turns.todos_of(state),
         )
 
 

@@ -28,7 +28,7 @@ from langchain_ctxguard.core.compile import Compiled
 from langchain_ctxguard.core.crossing import with_found_late
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.identity import find_cut
-from langchain_ctxguard.core.items import plan_of
+from langchain_ctxguard.core.items import Steps, plan_of
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
@@ -320,6 +320,14 @@ class Turns:
         """Trigger, window and bounds."""
         return self._settings
 
+    def todos_of(self, state: Any) -> Steps | None:
+        """Return the todo list a graph's state holds under the key the settings name; `None` where it holds none."""
+        key = self._settings.todos
+        if key is None:
+            return None
+        listed = state.get(key) if isinstance(state, dict) else getattr(state, key, None)
+        return plan_of(listed) if isinstance(listed, (list, tuple)) else None
+
     def tools_tokens(self, tools: Sequence[Any]) -> int:
         """Return what tool contracts cost."""
         return self._reader.tools_tokens(tools)
@@ -344,6 +352,7 @@ class Turns:
         system: SystemMessage | None,
         tools: Sequence[Any],
         model: Any,
+        todos: Steps | None = None,
     ) -> Generator[Drive | Work, Any, ContextHead | None]:
         """Yield the compaction a state is due, if any; return the head to store, `None` where it stays.
 
@@ -351,7 +360,7 @@ class Turns:
         """
         asked: Rules = yield from self._asked_rules(thread, tools)
         rules = asked.pinned
-        call = Call(as_messages(messages), raw_head, system=system, tools=tools, thread=thread, rules=rules)
+        call = Call(as_messages(messages), raw_head, system=system, tools=tools, thread=thread, rules=rules, todos=todos)
         call, late = yield from self._ahead(call, model)
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
@@ -384,7 +393,7 @@ class Turns:
             tools=tools,
             thread=thread,
             rules=rules.pinned,
-            todos=plan_of(state["todos"]) if isinstance(state.get("todos"), list) else None,
+            todos=self.todos_of(state),
         )
         call, late = yield from self._ahead(call, request.model)
         reading = self._reader.read(call)
