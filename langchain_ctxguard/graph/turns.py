@@ -22,7 +22,7 @@ from langgraph.types import Command
 from langchain_ctxguard.backends.checks import PreparedCheck
 from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.backends.store import GuardStore
-from langchain_ctxguard.compact import config_of, rules_of
+from langchain_ctxguard.compact import config_of, extensions_of, rules_of
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
 from langchain_ctxguard.core.compile import Compiled
 from langchain_ctxguard.core.crossing import with_found_late
@@ -161,13 +161,18 @@ class Turns:
     ) -> None:
         """Wire everything, as `ContextGuard` documents it."""
         given = config_of(config)
+        self.config = given
+        """What the guard was given, before the arguments that win over it."""
+
         overrides = {name: value for name, value in (("trigger", trigger), ("keep", keep)) if not isinstance(value, Unset)}
         self._settings = CompactionSettings.of(given.compaction, **overrides) if overrides else given.compaction
         self._summarizer = summarizer_of(summarizer)
         self._engine = Engine(summarizer=self._summarizer, hooks=hooks, timeout_s=self._settings.summarizer_timeout_s)
         self._count: CountTokens = counter_of(token_counter)
         own = rules_of(given, constraints)
-        extensions = extensions or Extensions()
+        self.extensions = extensions = extensions_of(extensions)
+        """The application's functions."""
+
         moment = clock or _now
         # A reader, whatever was given: nothing a guard does may change a rule.
         self.store, self._owns_store = store_of(store)
