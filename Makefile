@@ -46,12 +46,13 @@ bench-full: $(VENV)/.dev ## the long run: writes benchmarks/results and the numb
 	$(BIN)/python benchmarks/fields.py
 	$(BIN)/python benchmarks/carried.py
 	$(BIN)/python benchmarks/poisonings.py
+	$(BIN)/python -m benchmarks.poison_trials
 	$(BIN)/python benchmarks/extractive.py
 	$(BIN)/python -m benchmarks.store_trials
 	$(BIN)/python -m benchmarks.version_trials
 	$(BIN)/python -m benchmarks.judges.run
 	$(BIN)/python scripts/numbers.py
-	$(BIN)/pytest -n $(WORKERS) --hypothesis-profile=full tests
+	$(BIN)/pytest -n $(WORKERS) --hypothesis-profile=full --timeout=3600 tests
 
 fix: $(VENV)/.dev ## let ruff mend and format
 	$(BIN)/ruff check --fix .
