@@ -58,9 +58,9 @@ def main() -> int:
             "poison-trials",
             measured=(
                 f"conversations made of {len(POISONS)} poisons in English and Chinese, {len(DISGUISES)} disguises and {len(PLACES)} places, "
-                "compacted 1 to 10 times each by a summarizer that believes every line or by the extractive one. `overstated`: poisons in a line that is not "
-                "the marked claim of the assistant or a tool, as an item the user asked for, as a confirmed fact, or as a tag. `confirmed`: harmless "
-                "facts that were."
+                "compacted 1 to 10 times each by a summarizer that believes every line or by the extractive one. `overstated`: poisons in a line "
+                "that is not the marked claim of the assistant or a tool, as an item the user asked for, as a confirmed fact, or as a tag. "
+                "`confirmed`: harmless facts that were."
             ),
             against="the text of the poison itself.",
             rows=[row],
