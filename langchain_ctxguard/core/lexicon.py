@@ -99,7 +99,7 @@ _ORDER = (
 _ADDRESSES = (
     r"^\W*(?:please|kindly|urgent|important|attention|note to (?:the )?(?:assistant|agent|ai|model))\b|\bplease [a-z]+\b|"
     rf"\b{_AGENT} (?:must|should|shall|need to|have to|has to|needs to|are to|is to|ought to|may|are allowed|is allowed|can now|will now)\b|"
-    r"务必|必须|一定要|不得|严禁|切勿|赶紧|请(?:[^求假示柬客教]|$)"
+    r"务必|必须|一定要|不得|严禁|切勿|赶紧|(?:^|[^申邀聘宴恳])请(?:[^求假示柬客教]|$)"
 )
 _COMMANDS = (
     r"^\W*(?:(?:now|then|next|immediately|first|always|just|simply|also),? )*(?:never|always|do not|don't|send|forward|transfer|delete|"

@@ -14,6 +14,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
+from langchain_ctxguard.core.findings import is_checkable
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import claims_authority, gives_order, hides_text, tells_to_act, without_invisible
 from langchain_ctxguard.core.powers import lends_power
@@ -175,7 +176,7 @@ class _Sentences:
                 places[word].append(number)
         return cls(told, {word: tuple(numbers) for word, numbers in places.items()})
 
-    def behind(self, words: str) -> tuple[str, str] | None:
+    def behind(self, words: str, *, share: float = _RETOLD_SHARE) -> tuple[str, str] | None:
         """Return the sentence that holds most of the content words of `words` and every number, name and address in it, and its message."""
         wanted = terms(folded(words))
         if not wanted:
@@ -186,7 +187,7 @@ class _Sentences:
                 hits[number] += 1
         # Of two that fit alike the later one counts.
         best = max(hits, key=lambda number: (hits[number], number), default=None)
-        if best is None or hits[best] < _RETOLD_SHARE * len(wanted):
+        if best is None or hits[best] < share * len(wanted):
             return None
         sentence, key = self.told[best]
         exact = {word for word in wanted if not word.isalpha()}
@@ -315,9 +316,9 @@ class Sources:
         # Another number is no retelling: it stays as it was told, and the control fields catch it.
         return found if found is not None and {*_DIGITS.findall(folded(words))} <= {*_DIGITS.findall(found[0])} else None
 
-    def passed_on(self, words: str) -> tuple[str, str] | None:
+    def passed_on(self, words: str, *, share: float = _RETOLD_SHARE) -> tuple[str, str] | None:
         """Return the sentence of a tool or the assistant that a retelling rests on, and its message; `None` where there is none like it."""
-        return self._heard.behind(words)
+        return self._heard.behind(words, share=share)
 
     @cached_property
     def _asked(self) -> _Sentences:
@@ -393,11 +394,13 @@ class Sources:
         return text[start : min(stops)]
 
     def vouches(self, key: str, quote: str) -> bool:
-        """Say whether the result `key` may confirm `quote`: it succeeded, and gives no order around it."""
+        """Say whether the result `key` may confirm `quote`: it succeeded, gives no order around it, and lends no power beside it."""
         if key not in self.successes:
             return False
         text = self.texts[key]
         at = max(text.find(quote), 0)
+        if lends_power(text[max(at - _LEAD, 0) : at + len(quote) + _LEAD]):
+            return False
         return not (gives_order(text[max(at - _AROUND, 0) : at + len(quote) + _AROUND]) or gives_order(text[:_AROUND]))
 
 
@@ -464,7 +467,7 @@ def is_plain_finding(statement: str) -> bool:
     """
     if claims_authority(statement) or lends_power(statement) or tells_to_act(statement) or hides_text(statement):
         return False
-    return rule_in(folded(statement)) is None
+    return is_checkable(statement) and rule_in(folded(statement)) is None
 
 
 def _seen_again(known: Fact, sources: Sources) -> Fact:
