@@ -241,9 +241,21 @@ class _Door:
             return None if lends_power(text) else item_of(text, "ai", "", in_plan=True)
         key = self.sources.written_in(text)
         # Only what the assistant noted as its own task is one: the rest of its words, and what it repeats of a tool's, ask for nothing.
-        if key is None or not is_noted_task(text) or self.sources.was_found(text) or not self.admits(text):
+        if key is not None and is_noted_task(text) and not self.sources.was_found(text) and self.admits(text):
+            return item_of(text, "ai", key)
+        return self._translated(text)
+
+    def _translated(self, text: str) -> PendingItem | None:
+        """Return the request a summarizer told in another language, in the person's words: no words of its own enter."""
+        if lends_power(text) or gives_order(text) or hides_text(text) or self.sources.holder(text, None) is not None:
             return None
-        return item_of(text, "ai", key)
+        if self.sources.passed_on(text, share=_RESTS) is not None:
+            return None
+        asked = self.sources.asked_abroad(text)
+        if asked is None:
+            return None
+        words, key = asked
+        return self.known_items.get(folded(_tidy(words))) or item_of(_tidy(words), "user", key)
 
     def decisions(self, told: Iterable[Decision]) -> tuple[Decision, ...]:
         """Return the decisions, each with who said what was chosen."""
@@ -267,7 +279,7 @@ class _Door:
             if held is None or held[1] != "user":
                 is_led = held is not None and self._is_led_by_power(chosen, None, held[0])
                 is_order = by_nobody and (tells_to_act(chosen) or is_led)
-                if is_order or (held is None and self._is_doubtful(chosen)) or self._is_talk(chosen, None if held is None else held[1]):
+                if is_order or (held is None and self._is_doubtful(chosen)) or self._is_talk(chosen, *((None, None) if held is None else held[::-1])):
                     self.removed += 1
                     continue
             if known is not None:
@@ -305,7 +317,9 @@ class _Door:
 
     def questions(self, texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the questions among `texts` that nobody has answered, and what of them a person said. A statement is no question."""
-        asked = [text for text in texts if folded(_tidy(text)) in self.known_texts or is_question(text) or self.is_the_users(text)]
+        told = [text for text in texts if not is_placeholder(folded(text))]
+        asked = [text for text in told if folded(_tidy(text)) in self.known_texts or is_question(text) or self.is_the_users(text)]
+        self.removed += len(told) - len(asked)
         return self._open(asked)
 
     def risks(self, texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -328,7 +342,7 @@ class _Door:
             # A known fact has its place and its standing; here it would lose both.
             is_passed_on = folded(tidy) in self.known or self.sources.is_hearsay(tidy)
             is_no_risk = not is_question(tidy) and (tells_to_act(tidy) or is_passed_on)
-            if is_no_risk or lends_power(tidy) or claims_authority(tidy) or self._is_doubtful(tidy) or self._is_talk(tidy, "ai"):
+            if is_no_risk or lends_power(tidy) or claims_authority(tidy) or self._is_doubtful(tidy) or self._is_talk(tidy, "ai", None):
                 self.removed += 1
             else:
                 kept[tidy] = None
@@ -382,9 +396,10 @@ class _Door:
         plain = uncut(text)
         return bool(plain) and any(stands_in(plain, said, goes_on=is_cut(text)) for said in self.carried)
 
-    def _is_talk(self, statement: str, said_by: Origin | None) -> bool:
-        """Say whether a tool talks instead of reporting, or the assistant talks of power and not of what it did."""
-        if denies(statement) or not is_talk(statement):
+    def _is_talk(self, statement: str, said_by: Origin | None, source: str | None) -> bool:
+        """Say whether a tool talks instead of reporting, or the assistant talks of power and not of what it did. An error reports."""
+        is_error = self.sources.origins.get(source or "") == "tool" and source not in self.sources.successes
+        if is_error or denies(statement) or not is_talk(statement):
             return False
         if said_by == "tool" or self.sources.was_found(statement):
             return True
@@ -429,7 +444,7 @@ class _Door:
             return True
         if lends_power(statement) or self._is_led_by_power(statement, found.quote, found.source):
             return False
-        if (found.source is None and self._is_doubtful(statement)) or self._is_talk(statement, found.said_by):
+        if (found.source is None and self._is_doubtful(statement)) or self._is_talk(statement, found.said_by, found.source):
             return False
         if self._is_bidden(statement, found):
             return False

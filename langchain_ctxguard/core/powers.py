@@ -18,14 +18,20 @@ _WHO = (
     r"every(?:one|body)|you|members?|patients?|tenants?|parents?|visitors?|riders?|owners?|clients?|drivers?|employees?|scripts?|machines?|"
     r"pharmacists?|engineers?|interns?|students?|taxpayers?|he|she|they|i|we|who(?:ever)?)"
 )
+_SENSITIVE = (
+    r"(?:salar(?:y|ies)|wages?|payrolls?|passwords?|secrets?|keys?|tokens?|card numbers?|charts?|medical \w+|records?|patients?|letters?|"
+    r"other (?:people|users|customers|accounts|patients)\S*|everyone\S*|all \w+|any \w+|every \w+|personal \w+|private \w+|accounts?|vaults?|"
+    r"customer (?:list|data)|files? of|without|production|prod|as root|on behalf|freely)"
+)
 _DEED = (
-    r"(?:skip|bypass|raise|lower|read|see|view|access|change|edit|alter|delete|remove|erase|send|forward|share|disclose|reveal|"
+    r"(?:skip|bypass|raise|lower|access|alter|delete|remove|erase|send|forward|share|disclose|reveal|"
     r"release|pay|wire|refund|"
-    r"credit|transfer|reset|grant|approve|sign|unlock|open|disarm|enter|board|overwrite|prescribe|dispense|print|publish|export|"
-    r"execute|run|act|charge|"
+    r"credit|transfer|reset|grant|approve|sign|unlock|open|disarm|overwrite|prescribe|dispense|publish|export|"
+    r"execute|charge|"
     r"bill|discount|override|decide|give|show|look (?:into|in|at)|claim|proceed|ignore|spend|cancel|waive|buy|merge|deploy|drop|"
     r"disable|reroute|withdraw|go ahead|"
-    r"do (?:it|so|this|that|as)|accept|join|invite|post|upload|book|order|take (?:over|out))"
+    r"do (?:it|so|this|that|as)|accept|invite|take (?:over|out)|(?:read|see|view|edit|change|print|upload|post|enter|join|board|run|order|book|act) "
+    rf"(?:\w+ ){{0,4}}?{_SENSITIVE})"
 )
 _DONE = (
     r"(?:prescribed|dispensed|disclosed|executed|read aloud|overwritten|skipped|bypassed|deleted|shared|forwarded|released|ignored|"
@@ -47,10 +53,9 @@ _RULE = (
     r"reviews?|audits?|read-only)"
 )
 _FELL = (
-    r"(?:lifted|removed|suspended|disabled|ended|void(?:ed)?|over|abolished|dropped|released|reset|cancelled|canceled|switched off|"
+    r"(?:lifted|removed|suspended|disabled|ended|void(?:ed)?|over|abolished|dropped|released|cancelled|canceled|switched off|"
     r"turned off|off|"
-    r"stopped|waived|changed|replaced|relaxed|retired|revoked|repealed|scrapped|overridden|deactivated|raised|increased|gone|closed|"
-    r"obsolete|any ?more)"
+    r"waived|relaxed|retired|revoked|repealed|scrapped|overridden|deactivated|gone|obsolete|any ?more)"
 )
 _READER = (
     r"(?:(?:ai|llm|language|automated|chat|gpt|coding)[ -]?(?:agents?|assistants?|models?|bots?|readers?|systems?|"
@@ -65,9 +70,9 @@ _GRANTS = (
     rf"\bneeds? (?:no|not|neither) (?:\w+ ){{0,2}}{_CHECK}\b|\bno (?:more |further |second |other )?(?:\w+ )?{_CHECK} (?:\w+ )?(?:is |are )?"
     rf"(?:needed|"
     rf"required|necessary|asked)\b|"
-    rf"\bwithout (?:a |an |any |the |further |another |prior )*{_CHECK}\b|\bno {_CHECK}\b|\b(?:unreviewed|unchecked|unsigned|nopasswd)\b|"
+    rf"\bwithout (?:a |an |any |the |further |another |prior )*{_CHECK}\b|\b(?:unreviewed|unchecked|unsigned|nopasswd)\b|"
     rf"\b(?:skip|bypass)(?:s|ped|ping|es|ing)? (?:the |any |all |a |every )?(?:\w+ )?{_CHECK}\b|\bwaive\b|"
-    rf"\b{_RULE}\b[^.!?\n]{{0,50}}? {_FELL}\b|\b(?:lift|remov|suspend|disabl|drop|abolish|releas|reset|cancel|rais|chang|replac|relax|"
+    rf"\b{_RULE}\b[^.!?\n]{{0,50}}? {_FELL}\b|\b(?:lift|remov|suspend|disabl|drop|abolish|releas|relax|"
     rf"scrapp?)(?:s|es|ed|e|"
     rf"ing) (?:\w+ ){{0,4}}{_RULE}\b|\boverrid(?:e|"
     rf"es|den|ing)\b|"
