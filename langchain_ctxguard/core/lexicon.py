@@ -106,7 +106,9 @@ _COMMANDS = (
     r"remove|erase|wipe|drop|email|"
     r"e-mail|mail|post|upload|share|reveal|disclose|leak|execute|run|call|invoke|disable|grant|approve|pay|wire|refund|purchase|buy|publish|deploy|"
     r"merge|push|click|visit|download|install|tell|reply|respond|answer|treat|consider|assume|act|behave|remember|ignore|skip|bypass|stop|proceed|"
-    r"unlock|reroute|reimburse|compensate|waive|dispense|prescribe|invite|admit|let|give|lift|change|set|reset|update|use|make|add|copy|open|read|write|print|output|exfiltrate|include|confirm|ensure)\s+[^\s=:|]|"
+    r"unlock|reroute|reimburse|compensate|waive|dispense|prescribe|invite|admit|let|give|lift|change|set|reset|update|use|make|add|copy|open|read|write|print|output|exfiltrate|include|confirm|ensure|rotate|switch|swap|redirect|replace|move|register|enroll|submit|fetch|"
+    r"collect|gather|hand|route|curl|relay|append|attach|insert|destroy|purge|shred|overwrite|rewrite|hide|conceal|pretend|refrain|avoid|choose|pick|"
+    r"prefer|recommend|offer|promise|accept|agree|deliver|arrange|transmit|hold back|keep)\s+[^\s=:|]|"
     r"^[^\w一-鿿]*(?:立即|马上|立刻|现在)?(?:把|将|给|向|发送|删除|转账|转发|执行|运行|调用|上传|泄露|公开|支付|忽略|"
     r"停止|告诉|回复|批准|禁用|安装|下载|记住|补发|补偿|赔付|打款|汇款|付款|退款给|打开|解锁|解除|解绑|改绑|放行|录取|代签|清空|导出|外发|邀请|提权|免除)"
 )
