@@ -437,16 +437,11 @@ class _Door:
         return lends_power(self.sources.lead_to(words, source))
 
     def _may_tell(self, statement: str, found: Fact) -> bool:
-        is_known = folded(statement) in self.known
         if gives_order(statement):
             return found.said_by == "user"
-        if found.said_by == "user" or is_known:
+        if found.said_by == "user" or folded(statement) in self.known:
             return True
-        if lends_power(statement) or self._is_led_by_power(statement, found.quote, found.source):
-            return False
-        if (found.source is None and self._is_doubtful(statement)) or self._is_talk(statement, found.said_by, found.source):
-            return False
-        if self._is_bidden(statement, found):
+        if self._lends(statement, found) or self._is_bidden(statement, found):
             return False
         # What a tool's text asks of its reader is no finding, whoever passes it on.
         if addresses_reader(statement) and (found.said_by == "tool" or found.source is None or self.sources.was_found(statement)):
@@ -456,6 +451,12 @@ class _Door:
         # A rule or an instruction nobody said is no fact, and the model's own words about authority are no source at all.
         is_made_up = found.source is None and (rule_in(statement) is not None or tells_to_act(statement))
         return not is_made_up and not claims_power(statement)
+
+    def _lends(self, statement: str, found: Fact) -> bool:
+        """Say whether a statement of a tool or the assistant lends power, by its words, by what leads to it, or by what it is retold from."""
+        if lends_power(statement) or self._is_led_by_power(statement, found.quote, found.source):
+            return True
+        return (found.source is None and self._is_doubtful(statement)) or self._is_talk(statement, found.said_by, found.source)
 
 
 def _told_before(summary: StructuredSummary) -> Iterable[str]:

@@ -1,7 +1,7 @@
 """What a tool's words may be confirmed: a short finding that can be looked up. It is told by what it holds, not by what it avoids alone.
 
-Whoever writes into a page, a ticket or a note writes a tool's result. So a sentence is confirmed only if it names a number or an identifier and speaks
-of nothing else: of no person's leave or standing, no rule or check, no other case, no time to come, and to nobody.
+Whoever writes into a page, a ticket or a note writes a tool's result. So a sentence is confirmed only if it names a number or an identifier and
+speaks of nothing else: of no person's leave or standing, no rule or check, no other case, no time to come, and to nobody.
 """
 
 from __future__ import annotations
@@ -19,13 +19,6 @@ _VALUE = re.compile(
     r"封|间|套|辆|架|瓶|盒|袋|码|届|期|层|楼|岁|倍)"
 )
 _NAME = re.compile(r"《[^》]{1,40}》|(?<=[a-z,] )[A-Z][\w-]+|[\u3400-\u9fff][A-Za-z]{2,}|\b[A-Z]{2,}\b")
-_CLAUSE = 16
-_HAN_IN_CLAUSE = 22
-
-_DATUM = re.compile(
-    r"\d|\w[_/.@]\w|[零〇一二三四五六七八九十百千万亿两]+(?=[\u3400-\u9fff])(?:元|块|号|日|月|年|天|周|件|个|台|次|箱|点|时|分|秒|人|名|公斤|克|米|页|条|份|成|折)|"
-    r"《[^》]{1,40}》|(?<=[a-z,] )[A-Z][\w-]+|[\u3400-\u9fff][A-Za-z]{2,}|\b[A-Z]{2,}\b"
-)
 _CLAUSE = re.compile(r"[.;:!?,](?=\s|$)|[。；：！？，、…—–()（）{}\[\]|\"“”「」『』\n]|\s-+\s|->|=>")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
 _HAN = re.compile("[\u3400-\u9fff]")
@@ -34,7 +27,7 @@ _ENTRY = re.compile(r'"(?=[\w .-]{1,40}"\s*:)[\w .-]+"\s*:\s*|"(?:[^"\s]+ ?){1,2
 """A key of JSON, and a value of few words."""
 
 _JOINT = re.compile(r"_|(?<=[a-z])(?=[A-Z])|(?<=[a-z])-(?=[a-z])")
-_QUOTE = re.compile("[\"“”「」『』]")
+_QUOTE = re.compile('["“”「」『』]')
 """What somebody is quoted with is hearsay."""
 
 _SPEECH = (
@@ -87,7 +80,7 @@ _HAN_SOFT = re.compile(_HAN_WORDS)
 _MONTH_OF_MAY = re.compile(r"\bMay(?= \d)|(?<=\d )May\b|(?<=\d\. )May\b|(?<=\bin )May\b")
 _KINDS = (_SPEECH, _LEAVE, _ORDER_OF_THINGS, _PARTIES, _TIME_AND_CASE)
 _VAGUE = 2
-"""Kinds of such words from which on a statement is talk, if it names nothing checkable; one more if it does, two in Chinese, whose words are short."""
+"""So many kinds of such words make a statement talk that names nothing checkable; one more if it does, two in Chinese, whose words are short."""
 
 _OWN_DEED = re.compile(
     r"^\W*(?:i|we)(?:'ve| have| had| did)?(?: (?:not|only|also|just|already|then))* (?:\w+ed|left|set|ran|found|read|made|put|took|wrote|sent|built|"

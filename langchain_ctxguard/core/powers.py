@@ -140,7 +140,8 @@ _LACKING = (
 )
 _NOT_LACKING = (
     r"\b(?:no|not|never|without|only|except|unless|longer|but|anyway|still)\b (?:\w+ ){0,3}(?:requir|need|reject|refus|deni|declin|miss|lack)\w*\b|"
-    r"\brequires? (?:no|only|nothing|neither)\b|\b(?:but|anyway|regardless|nonetheless)\b|无需|不需|不用|不必|无须|毋|没必要|但|照样|也(?:可|能|行)|仍可"
+    r"\brequires? (?:no|only|nothing|neither)\b|\b(?:but|anyway|regardless|nonetheless)\b|无需|不需|不用|不必|无须|毋|没必要|但|照样|也(?:可|能|行)|"
+    r"仍可"
 )
 
 _QUOTES = '"“”「」'

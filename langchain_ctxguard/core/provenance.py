@@ -16,7 +16,15 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from langchain_ctxguard.core.findings import is_checkable
 from langchain_ctxguard.core.identity import is_synthetic
-from langchain_ctxguard.core.lexicon import claims_authority, gives_order, hides_text, is_acknowledgement, language_of, tells_to_act, without_invisible
+from langchain_ctxguard.core.lexicon import (
+    claims_authority,
+    gives_order,
+    hides_text,
+    is_acknowledgement,
+    language_of,
+    tells_to_act,
+    without_invisible,
+)
 from langchain_ctxguard.core.powers import lends_power
 from langchain_ctxguard.core.results import own_words, reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, is_failure, is_foreign_summary, is_note, speaker_of, text_of
@@ -313,8 +321,8 @@ class Sources:
     def asked_abroad(self, words: str) -> tuple[str, str] | None:
         """Return the request of a person, and its message, that `words` of another language most likely mean; `None` where nobody asked in another.
 
-        Numbers, identifiers and names are the same in every language. Of sentences that share as many with `words`, one that asks goes before one that
-        tells, then the newest.
+        Numbers, identifiers and names are the same in every language. Of sentences that share as many with `words`, one that asks goes before one
+        that tells, then the newest.
         """
         language = language_of(words)
         exact = {word for word in terms(folded(words)) if word[0].isascii()}
