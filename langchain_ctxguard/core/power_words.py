@@ -234,13 +234,13 @@ KINDS: tuple[str, ...] = (
 """One expression of RE2 for each kind."""
 
 TOUCHES = (
-    r"\b(?:may|can|could|must|should|allow\w*|permit\w*|entitle\w*|free|unlimited|trust\w*|grant\w*|authori\w*|approv\w*|consent\w*|assent\w*|"
-    r"agree\w*|accept\w*|waive\w*|exempt\w*|cleared|clearance|vouch\w*|rules?|polic(?:y|ies)|limits?|caps?|ceilings?|quotas?|allowances?|bounds?|"
-    r"bans?|restrict\w*|\w+ checks? (?:is|are|was|were|has|have|can|may|need\w*|not|done|skipped|waived|by)|verif\w*|identit\w*|proven|"
-    r"passports?|signs?|signed|reviewers?|confirm\w*|permission\w*|rights?|access|priorit\w*|instruct\w*|behalf|guardians?|holders?|owners?|"
-    r"admin\w*|staff tools|(?:agents?|assistants?|bots?) (?:may|can|must|should|is|are|has|have|answers?|satisfied|needs?)|no longer|expired|"
-    r"lifted|satisfied|belongs|identified|established|precedent|outranks?|entitled)\b|可[^能是]|[^不]能[^。]|免|不必|不用|无需|规则|限|额度|封顶|"
-    r"核[验实对查]|验|查实|审|批|签|盖章|证|权|授|同意|答应|一致|许可|处置|自行|任意|助手|客服|机器人|指令|更换收款|最高|本人|户主|生效|失效|"
-    r"身份|不[限查验审看核]|成例|照办|准则"
+    r"\b(?:allow\w*|permit\w*|entitle\w*|free|unlimited|trust\w*|grant\w*|authori\w*|approv\w*|consent\w*|assent\w*|agree\w*|accept\w*|waive\w*|"
+    r"exempt\w*|cleared|clearance|vouch\w*|rules?|polic(?:y|ies)|limits?|caps?|ceilings?|quotas?|allowances?|bounds?|bans?|restrict\w*|"
+    r"\w+ checks? (?:is|are|was|were|has|have|can|may|need\w*|not|done|skipped|waived|by)|verif\w*|identit\w*|proven|passports?|signs?|signed|"
+    r"reviewers?|confirm\w*|permission\w*|rights?|access|priorit\w*|instruct\w*|behalf|guardians?|holders?|owners?|admin\w*|staff tools|"
+    r"(?:agents?|assistants?|bots?) (?:may|can|must|should|is|are|has|have|answers?|satisfied|needs?)|no longer|expired|lifted|satisfied|belongs|"
+    r"identified|established|precedent|outranks?|entitled)\b|可[^能是]|[^不]能[^。]|免|不必|不用|无需|规则|限|额度|封顶|核[验实对查]|验|查实|审|"
+    r"批|签|盖章|证|权|授|同意|答应|一致|许可|处置|自行|任意|助手|客服|机器人|指令|更换收款|最高|本人|户主|生效|失效|身份|不[限查验审看核]|成例|"
+    r"照办|准则"
 )
 """What a statement that nobody made must not even speak of: leave, rules, checks, standing, and whoever acts."""
