@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from langchain_ctxguard.core.findings import is_own_deed, is_talk, names_something, soft_kinds
+from langchain_ctxguard.core.findings import is_own_deed, is_talk, names_something
 from langchain_ctxguard.core.items import is_noted_task, item_of
 from langchain_ctxguard.core.lexicon import (
     addresses_reader,
@@ -16,7 +16,7 @@ from langchain_ctxguard.core.lexicon import (
     is_placeholder,
     tells_to_act,
 )
-from langchain_ctxguard.core.powers import before_power, claims_power, denies, lends_power, touches_power
+from langchain_ctxguard.core.powers import before_power, bids, claims_power, denies, lends_power, touches_power
 from langchain_ctxguard.core.provenance import Sources, folded, is_cut, judged, split_sentences, stands_in, uncut
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.said import rule_in
@@ -407,11 +407,7 @@ class _Door:
 
     def _is_bidden(self, statement: str, found: Fact) -> bool:
         """Say whether a tool's words bid somebody do something. A line of a log has that form too, and names what was done to what."""
-        return (found.said_by == "tool" or self.sources.was_found(statement)) and self._bids(statement)
-
-    @staticmethod
-    def _bids(text: str) -> bool:
-        return tells_to_act(text) and not (names_something(text) and soft_kinds(text) <= 1)
+        return (found.said_by == "tool" or self.sources.was_found(statement)) and bids(statement)
 
     def _is_doubtful(self, text: str) -> bool:
         """Say whether a summarizer's own words speak of power, or rest on words of a tool or the assistant that lend some."""
@@ -419,14 +415,15 @@ class _Door:
             return self._is_led_by_power(text, None, None)
         rests_on = self.sources.passed_on(text, share=_RESTS)
         if rests_on is None or self.sources.passed_on(text) is None:
-            if touches_power(text):
+            # Nobody said it, or nobody any more: what a tool said in an earlier round may come back without its source.
+            if touches_power(text) or (is_talk(text) and not denies(text)):
                 return True
             if rests_on is None:
                 return False
         said, key = rests_on
         # What is retold is what it was: talk, or an order.
         is_tools = self.sources.origins.get(key) == "tool"
-        return lends_power(self.sources.lead_to(said, key)) or (is_tools and ((is_talk(said) and not denies(said)) or self._bids(said)))
+        return lends_power(self.sources.lead_to(said, key)) or (is_tools and ((is_talk(said) and not denies(said)) or bids(said)))
 
     def _is_led_by_power(self, statement: str, quote: str | None, source: str | None) -> bool:
         """Say whether a tool or the assistant lends power in the words around a statement, or around what it is retold from."""
