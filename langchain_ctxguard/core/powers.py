@@ -249,7 +249,6 @@ def _is_offer(text: str, *, is_failure: bool) -> bool:
         return False
     if (is_talk(text) and not denies(text)) or bids(text):
         return True
-    return (
-        sum(2 if character >= "\u2e80" else 1 for character in text if character.isalpha()) > _SENTENCE_OF_POWER
-        and (claims_authority(text) or hides_text(text))
+    return sum(2 if character >= "\u2e80" else 1 for character in text if character.isalpha()) > _SENTENCE_OF_POWER and (
+        claims_authority(text) or hides_text(text)
     )
