@@ -46,6 +46,7 @@ bench-full: $(VENV)/.dev ## the long run: writes benchmarks/results and the numb
 	$(BIN)/python benchmarks/fields.py
 	$(BIN)/python benchmarks/carried.py
 	$(BIN)/python benchmarks/poisonings.py
+	$(BIN)/python -m benchmarks.poison_trials
 	$(BIN)/python benchmarks/extractive.py
 	$(BIN)/python benchmarks/policy.py
 	$(BIN)/python benchmarks/tool_calls.py
@@ -54,7 +55,7 @@ bench-full: $(VENV)/.dev ## the long run: writes benchmarks/results and the numb
 	$(BIN)/python -m benchmarks.consents
 	$(BIN)/python -m benchmarks.judges.run
 	$(BIN)/python scripts/numbers.py
-	$(BIN)/pytest -n $(WORKERS) --hypothesis-profile=full tests
+	$(BIN)/pytest -n $(WORKERS) --hypothesis-profile=full --timeout=3600 tests
 
 fix: $(VENV)/.dev ## let ruff mend and format
 	$(BIN)/ruff check --fix .

@@ -30,7 +30,7 @@ from langchain_ctxguard.core.invariants import Broken
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, modest, widened
 from langchain_ctxguard.core.provenance import Sources
-from langchain_ctxguard.core.redact import Redaction
+from langchain_ctxguard.core.redact import WITHHELD, Redaction
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, last_request, text_of
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
@@ -67,6 +67,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     """
     if situation.missing_before and plan.settings.on_violation == "stop":
         raise _rules_missing(situation.missing_before, "the view given back")
+    plan = _with_texts_redacted(plan)
     began = None if plan.clock is None else plan.clock()
     before = situation.view()
     tokens_before = count(before.all) + plan.tool_tokens
@@ -309,14 +310,17 @@ def _request(bench: Bench) -> SummaryRequest:
         previous=previous,
         max_tokens=bench.bounds.summary,
         count=bench.count,
-        must_keep=_texts_to_keep(bench.plan),
+        must_keep=bench.plan.must_keep,
         language=language_of(said) or (None if previous is None else previous.language),
     )
 
 
-def _texts_to_keep(plan: Plan) -> tuple[str, ...]:
-    """Return the texts to keep as the redactor leaves them: so they stand in what it has seen."""
-    return plan.must_keep if plan.redact is None else tuple(map(Redaction(plan.redact).text, plan.must_keep))
+def _with_texts_redacted(plan: Plan) -> Plan:
+    """Return the plan with the texts to keep as the redactor leaves them: so they stand in what it has seen. What it fails on is not asked for."""
+    if plan.redact is None or not plan.must_keep:
+        return plan
+    left = map(Redaction(plan.redact).text, plan.must_keep)
+    return replace(plan, must_keep=tuple(text for text in left if text != WITHHELD))
 
 
 def _taken(answer: Answer, bench: Bench, asked: _Asked, characters: int, has_evidence: bool) -> str | None:  # noqa: FBT001

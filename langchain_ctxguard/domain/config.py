@@ -144,6 +144,9 @@ class CompactionSettings(Value):
     evict: Literal["view", "archive"] = "view"
     """What a compaction evicts leaves the model's view alone, or the state as well, once it rests in the store."""
 
+    todos: str | None = Field(default="todos", min_length=1)
+    """Key of a graph's state that holds a todo list: its steps are carried as they are. `None`: no key does."""
+
     trust_system_messages: bool = False
     """Send system messages found inside the list as system text after the pins; otherwise they are untrusted text in place."""
 

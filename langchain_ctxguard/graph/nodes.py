@@ -118,6 +118,7 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
             where=self.turns.where(config),
             state=state,
             change=change,
+            todos=self.turns.todos_of(state),
         )
 
 

@@ -26,14 +26,14 @@ from langchain_ctxguard.backends.checks import PreparedCheck
 from langchain_ctxguard.backends.memory import MemoryLog
 from langchain_ctxguard.backends.recent_streams import RecentStreams
 from langchain_ctxguard.backends.store import GuardStore
-from langchain_ctxguard.compact import config_of, rules_of
+from langchain_ctxguard.compact import config_of, extensions_of, rules_of
 from langchain_ctxguard.core.authorize import traits_of
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
 from langchain_ctxguard.core.compile import Compiled
 from langchain_ctxguard.core.crossing import with_found_late
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.identity import find_cut
-from langchain_ctxguard.core.items import plan_of
+from langchain_ctxguard.core.items import Steps, plan_of
 from langchain_ctxguard.core.recalled import READ_TOOL
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.remind import reminder, with_reminder
@@ -183,13 +183,18 @@ class Turns:
     ) -> None:
         """Wire everything, as `ContextGuard` documents it."""
         given = config_of(config)
+        self.config = given
+        """What the guard was given, before the arguments that win over it."""
+
         overrides = {name: value for name, value in (("trigger", trigger), ("keep", keep)) if not isinstance(value, Unset)}
         self._settings = CompactionSettings.of(given.compaction, **overrides) if overrides else given.compaction
         self._summarizer = summarizer_of(summarizer)
         self._engine = Engine(summarizer=self._summarizer, hooks=hooks, timeout_s=self._settings.summarizer_timeout_s)
         self._count: CountTokens = counter_of(token_counter)
         own = rules_of(given, constraints)
-        extensions = extensions or Extensions()
+        self.extensions = extensions = extensions_of(extensions)
+        """The application's functions."""
+
         moment = clock or _now
         # A reader, whatever was given: nothing a guard does may change a rule.
         opened, self._owns_store = store_of(store)
@@ -417,6 +422,14 @@ class Turns:
         """Trigger, window and bounds."""
         return self._settings
 
+    def todos_of(self, state: Any) -> Steps | None:
+        """Return the todo list a graph's state holds under the key the settings name; `None` where it holds none."""
+        key = self._settings.todos
+        if key is None:
+            return None
+        listed = state.get(key) if isinstance(state, dict) else getattr(state, key, None)
+        return plan_of(listed) if isinstance(listed, (list, tuple)) else None
+
     def tools_tokens(self, tools: Sequence[Any]) -> int:
         """Return what tool contracts cost."""
         return self._reader.tools_tokens(tools)
@@ -444,6 +457,7 @@ class Turns:
         change: StateChange,
         where: Whereabouts = NOWHERE,
         state: Any = None,
+        todos: Steps | None = None,
     ) -> Generator[Drive | Work, Any, ContextHead | None]:
         """Yield the compaction a state is due, if any; return the head to store, `None` where it stays.
 
@@ -453,7 +467,7 @@ class Turns:
         rules = asked.pinned
         standing = yield from self._stood(where, as_messages(messages))
         said = self._as_said(messages, standing)
-        call = Call(said, raw_head, system=system, tools=tools, thread=thread, rules=rules, where=where, state=state, standing=standing)
+        call = Call(said, raw_head, system=system, tools=tools, thread=thread, rules=rules, todos=todos, where=where, state=state, standing=standing)
         call, late = yield from self._ahead(call, model, change)
         call = yield from self._renewed(call)
         reading = self._reader.read(call)
@@ -489,7 +503,7 @@ class Turns:
             tools=tools,
             thread=thread,
             rules=rules.pinned,
-            todos=plan_of(state["todos"]) if isinstance(state.get("todos"), list) else None,
+            todos=self.todos_of(state),
             where=where,
             state=state,
             standing=standing,
