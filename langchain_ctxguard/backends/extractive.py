@@ -15,6 +15,7 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.backends.worth import (
     ACCEPTED,
     ANSWER,
+    ANSWERED,
     ERROR,
     MUST_KEEP,
     PENDING,
@@ -29,24 +30,27 @@ from langchain_ctxguard.backends.worth import (
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import is_acknowledgement
-from langchain_ctxguard.core.render import render_decision, render_fact, render_summary
+from langchain_ctxguard.core.render import render_decision, render_fact, render_item, render_summary
 from langchain_ctxguard.core.requests import EARLIER_SHOWN, INTENTS_KEPT, asked_in, recent
 from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, is_request, speaker_of, text_of
 from langchain_ctxguard.core.sentences import (
     Sentence,
     Sign,
+    around_values,
     has_value,
     key_of,
     parts_of,
+    refers_back,
     sentences,
     shape_of,
     signs_of,
     values_in,
+    without_courtesy,
 )
 from langchain_ctxguard.core.terms import covers, is_question, terms
 from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.origin import Origin
-from langchain_ctxguard.domain.summary import Decision, Fact, Rejected, StructuredSummary, SummaryDraft
+from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, Rejected, StructuredSummary, SummaryDraft
 from langchain_ctxguard.ports import SummaryRequest, TokenCounter
 
 INTENT_LENGTH = 600
@@ -91,6 +95,12 @@ _THREAD_FROM = 200_000
 _CANDIDATES = 300
 """Open items looked at, newest first."""
 
+_LEAST = 8.0
+"""What is worth no more is told nowhere, also if there is room: thanks, and questions that were answered."""
+
+_LOOKED_AT = 200
+"""Items whose cost is summed up to see whether room is short."""
+
 _CALL_LENGTH = 300
 """Characters of a call's arguments that may show what was done."""
 
@@ -111,10 +121,11 @@ _USER_SIGNS = (
     Sign.DECISION,
     Sign.CHOICE,
     Sign.AGREEMENT,
+    Sign.REFUSAL,
     Sign.ERROR,
     Sign.TIME,
 )
-_AI_SIGNS = (Sign.DECISION, Sign.ERROR, Sign.TIME, Sign.DONE, Sign.NOT_DONE, Sign.UNABLE, Sign.NARRATION)
+_AI_SIGNS = (Sign.DECISION, Sign.ERROR, Sign.TIME, Sign.DONE, Sign.NOT_DONE, Sign.UNABLE, Sign.NARRATION, Sign.PROPOSAL)
 _OTHER_SIGNS = (Sign.ERROR, Sign.TIME)
 _SIGNS: dict[Origin, tuple[Sign, ...]] = {"user": _USER_SIGNS, "ai": _AI_SIGNS, "tool": _OTHER_SIGNS, "system": _OTHER_SIGNS}
 
@@ -209,12 +220,23 @@ class _Item:
         """Return the value as the draft holds it."""
         return self.value.fact() if isinstance(self.value, _Quote) else self.value
 
+    def shorten(self) -> None:
+        """Tell of a sentence of the assistant's only the clauses around its values."""
+        if isinstance(self.value, _Quote) and self.value.speaker == "ai":
+            self.value = self.value._replace(piece=around_values(self.value.piece))
+
     def line(self) -> str:
         """Return the line it will take in the rendered summary."""
         value = self.settled()
         if isinstance(value, Fact):
             return render_fact(value)
-        return render_decision(value) if isinstance(value, Decision) else value
+        if isinstance(value, Decision):
+            return render_decision(value.model_copy(update={"said_by": value.said_by or "user"}))
+        return _quoted(value) if self.section == "pending_items" else value
+
+
+def _quoted(text: str) -> str:
+    return render_item(PendingItem(text=text, asked_by="user"))
 
 
 @dataclass(slots=True)
@@ -256,6 +278,12 @@ class _Reading:
     calls: dict[str, str] = field(default_factory=dict)
     offered: list[str] = field(default_factory=list)
     """Keys of the sentences of the last answer."""
+
+    accepted: set[str] = field(default_factory=set)
+    """Keys of what the user agreed to, or went on from."""
+
+    retold: set[str] = field(default_factory=set)
+    """Keys of sentences whose first part stands among the decisions; the rest asks."""
 
     places: Iterator[int] = field(default_factory=counting)
 
@@ -313,11 +341,12 @@ class _Reading:
             pieces[-1] = pieces[-1]._replace(goes_on=True)
         shown = signs_of(text, pieces, _SIGNS[speaker])
         asked = sum(is_question(piece.text) for piece in pieces) if speaker in ("user", "ai") else 0
+        asks_for_more = sum(Sign.REQUEST in signs or is_question(piece.text) for piece, signs in zip(pieces, shown, strict=True)) > 1
         error_at = _error_line(shown) if is_error else None
         is_pasted = speaker == "user" and len(pieces) > PASTED
         standing = Standing(speaker, is_reply, is_brief=len(pieces) <= BRIEF)
         edges = (0, len(pieces) - 1) if speaker == "tool" and len(pieces) > 2 else ()  # noqa: PLR2004 - a middle to stand out from
-        if speaker == "user" and not is_pasted and pieces and Sign.AGREEMENT in shown[0]:
+        if speaker == "user" and not is_pasted and pieces and _goes_along(text, shown):
             self._accept()
         if is_reply:
             self.offered = []
@@ -326,13 +355,14 @@ class _Reading:
             if is_acknowledgement(piece.text):
                 continue
             if speaker in ("user", "ai"):
-                self._sort(piece, signs, speaker, place, is_only=asked == 1)
+                self._sort(piece, signs, speaker, place, is_only=asked == 1, is_alone=not asks_for_more)
             score = (
                 ERROR
                 if index == error_at
                 else worth(piece.text, signs, standing._replace(is_pasted=is_pasted and index >= OPENING)) + 4 * (index in edges)
             )
-            self.add("facts", piece.text, _Quote(piece, speaker, source), score + ANSWER * (is_reply and index == 0), place)
+            told = piece if score >= STRESSED or speaker not in ("user", "ai") else without_courtesy(piece)
+            self.add("facts", piece.text, _Quote(told, speaker, source), score + ANSWER * (is_reply and index == 0), place)
             if is_reply:
                 self.offered.append(key_of(piece.text))
         return set().union(*shown)
@@ -342,17 +372,21 @@ class _Reading:
         for key in self.offered[:OFFERED]:
             if (item := self.items.get(("facts", key))) is not None:
                 item.score += ACCEPTED
+                self.accepted.add(key)
         self.offered = []
 
-    def _sort(self, piece: Sentence, signs: AbstractSet[Sign], speaker: Speaker, place: int, *, is_only: bool) -> None:
+    def _sort(self, piece: Sentence, signs: AbstractSet[Sign], speaker: Speaker, place: int, *, is_only: bool, is_alone: bool) -> None:
         asks = is_question(piece.text)
         decided = _decided(piece, signs, asks=asks)
         if decided is not None:
             self.add("decisions", decided.text, _decision(decided), choice_worth(speaker), place)
+            if decided.text != piece.text and not has_value(piece.text[len(decided.text) :]):
+                self.retold.add(key_of(piece.text))
         if asks and not (speaker == "user" and Sign.REQUEST in signs):
             self.questions.append(_Question(piece.shown, place, speaker, is_only))
         if speaker == "user":
-            is_standing = Sign.DEFERRED in signs or (Sign.PERHAPS_DEFERRED in signs and Sign.REQUEST in signs)
+            # "After that I want lunch" puts nothing off where nothing else is asked.
+            is_standing = Sign.DEFERRED in signs or (Sign.PERHAPS_DEFERRED in signs and Sign.REQUEST in signs and not is_alone)
             if is_standing or (Sign.REQUEST in signs and Sign.EMPHASIS not in signs and Sign.CORRECTION not in signs):
                 self.wishes.append(_Wish(piece.shown, place, is_standing))
             return
@@ -391,13 +425,15 @@ class _Reading:
         for wish in sorted(self.wishes, key=lambda wish: wish.place)[-_CANDIDATES:]:
             if not self._is_settled(wish, done):
                 self.add("pending_items", wish.sentence, wish.sentence, PENDING, wish.place)
+            elif (asked := self.items.get(("facts", key_of(wish.sentence)))) is not None and asked.score < STRESSED and not has_value(asked.key):
+                asked.score -= ANSWERED
         answers = [(place, terms(words)) for place, words in self.answers[-_CANDIDATES:]]
         for question in self.questions[-_CANDIDATES:]:
             if not self._is_answered(question, answers):
                 self.add("open_questions", question.sentence, question.sentence, QUESTION, question.place)
-            elif (asked := self.items.get(("facts", key_of(question.sentence)))) is not None and asked.score < STRESSED and not has_value(asked.key):
+            elif (asked := self.items.get(("facts", key_of(question.sentence)))) is not None and self._has_served(asked):
                 asked.score -= SETTLED
-        shown_elsewhere = {key for section, key in self.items if section != "facts"}
+        shown_elsewhere = {key for section, key in self.items if section != "facts"} | self.retold
         intent = " ".join(clipped(self.intent, INTENT_LENGTH).lower().split())
         told = "\n".join(" ".join(text.lower().split()) for text in requests)
         for (section, key), item in list(self.items.items()):
@@ -409,6 +445,10 @@ class _Reading:
                 continue  # What is stressed outlives the request it came with.
             if is_in_intent or (section == "facts" and key in shown_elsewhere):
                 del self.items[section, key]
+
+    def _has_served(self, asked: _Item) -> bool:
+        """Say whether a question that was answered tells nothing besides: no value, no proposal somebody agreed to."""
+        return asked.score < STRESSED and not has_value(asked.key) and asked.key not in self.accepted
 
     def _is_settled(self, wish: _Wish, done: Sequence[tuple[int, frozenset[str], float]]) -> bool:
         if key_of(wish.sentence) in self.finished_todos:
@@ -426,6 +466,11 @@ class _Reading:
         if question.speaker == "user":
             return bool(later) and (question.is_only or not wanted or any(wanted & found for found in later))
         return any(covers(found, wanted, 0.5) for found in later)
+
+
+def _goes_along(text: str, shown: Sequence[AbstractSet[Sign]]) -> bool:
+    """Say whether a person's message agrees to what was told last, or goes on from it ("where is that hotel?") without turning it down."""
+    return Sign.REFUSAL not in shown[0] and (Sign.AGREEMENT in shown[0] or (len(shown) <= BRIEF and refers_back(text)))
 
 
 def _signs(text: str) -> AbstractSet[Sign]:
@@ -514,6 +559,9 @@ class _Selection:
     def _chosen(self, room: int, told: str) -> list[_Item]:
         """Return what has room: what went wrong first, then what is new, then what was carried over; what repeats values comes last."""
         ranked = self._ranked()
+        if sum(self._cost(item.line()) for item in ranked[:_LOOKED_AT]) > room:
+            for item in ranked[:_LOOKED_AT]:
+                item.shorten()
         fill = _Fill(room, self._cost, set(values_in(told)))
         fill.take((item for item in ranked if item.section == "facts" and item.score >= URGENT), int(room * URGENT_SHARE))
         fill.take((item for item in ranked if item.place >= 0 and fill.is_new(item)), int(room * NEW_SHARE))
@@ -555,20 +603,31 @@ class _Selection:
             shape = (item.section, shape_of(item.key))
             repeats = seen[shape]
             seen[shape] = repeats + 1
-            if item.score > 0:
+            if item.score > _LEAST:
                 ranks.append((item.score - 3 * min(repeats, 10) - 10 * age / span, item.place, item))
         ranks.sort(key=lambda rank: (-rank[0], -rank[1]))
         return [item for _, _, item in ranks]
 
     def _within_bound(self, intent: str, forced: list[_Item], kept: list[_Item]) -> SummaryDraft:
-        """Drop the least missed until the whole fits: counters need not be additive."""
-        told = self._told_cost()
+        """Drop the least missed until the whole fits, with what stands around it: counters need not be additive."""
         while True:
             draft = _draft_of(intent, [*forced, *kept])
-            shown = StructuredSummary.model_validate(draft.model_dump(exclude={"dropped_keys"}))
-            if not kept or text_tokens(self._count, render_summary(shown, version=1)) + told <= self._bound:
+            if not kept or text_tokens(self._count, render_summary(self._as_shown(draft), version=1)) <= self._bound:
                 return draft
             kept = kept[max(1, len(kept) // 16) :]
+
+
+    def _as_shown(self, draft: SummaryDraft) -> StructuredSummary:
+        """Return the draft as it will stand in the summary: beside the requests, everything in somebody's mouth."""
+        goal, *earlier = self._requests
+        return StructuredSummary(
+            original_goal=goal,
+            user_intent=tuple(filter(None, (draft.user_intent, *earlier))),
+            pending_items=tuple(PendingItem(text=text, asked_by="user") for text in draft.pending_items),
+            facts=draft.facts,
+            decisions=tuple(decision.model_copy(update={"said_by": "user"}) for decision in draft.decisions),
+            open_questions=draft.open_questions,
+        )
 
 
 @dataclass(slots=True)

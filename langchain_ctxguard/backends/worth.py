@@ -22,12 +22,18 @@ ANSWER = 8.0
 ACCEPTED = 10.0
 """What a sentence is worth more once the user agreed to it."""
 
+ANSWERED = 12.0
+"""What a request is worth less once it was answered: what came of it is told too."""
+
 SETTLED = 24.0
 """What a question is worth less once it was answered: the answer tells what it was about."""
 
 _BASE: dict[Origin, float] = {"user": 30, "system": 20, "registry": 20, "ai": 8, "tool": 2}
 _REPLY = 14
+_SHORT_REPLY = 6
+_PROPOSED = 2
 _PASTED = 18
+_PEOPLE = ("user", "ai")
 _CHOICE = {"user": 75.0, "ai": 50.0}
 
 
@@ -42,7 +48,7 @@ class Standing(NamedTuple):
     """One of so many that nobody typed them: a document, a listing."""
 
     is_brief: bool = False
-    """Of a result of few words: all of it is the outcome."""
+    """In a result or an answer of few words: all of it is the outcome."""
 
 
 def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
@@ -51,10 +57,12 @@ def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
     # Bytes, because a letter of some scripts costs as much as a word of others.
     score = _BASE[speaker] - len(text.encode("utf-8", "replace")) / 20
     score += _REPLY * standing.is_reply - _PASTED * standing.is_pasted
+    if standing.is_reply:
+        score += _SHORT_REPLY * standing.is_brief + _PROPOSED * (Sign.PROPOSAL in shown)
     if is_listing(text):
         return score - 30
     if has_value(text):
-        score += 22
+        score += 26 if speaker in _PEOPLE else 22
     if has_name(text):
         score += 8
     if Sign.TIME in shown:
@@ -65,7 +73,7 @@ def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
         score += 40 * (Sign.EMPHASIS in shown) + 50 * (Sign.CORRECTION in shown)
     if speaker == "ai" and Sign.NARRATION in shown:
         score -= 12
-    if len(text) < 6 and not has_value(text):  # noqa: PLR2004 - "Thanks", 好的
+    if len(text) < 6 and not has_value(text) and not standing.is_reply:  # noqa: PLR2004 - "Thanks", 好的
         score -= 30
     if reports_error(text) or (standing.is_brief and speaker == "tool" and Sign.ERROR in shown):
         return max(score, ERROR - 20 * (speaker == "ai"))

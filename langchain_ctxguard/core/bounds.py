@@ -51,8 +51,11 @@ def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int
     if room <= 0:
         return empty
 
+    no_text = text_tokens(count, "")
+
     def cost(line: str) -> int:
-        return text_tokens(count, f"- {line}\n") + 1
+        # A line is no message: what a message costs besides its text is paid once, by the frame.
+        return text_tokens(count, f"- {line}\n") - no_text + 1
 
     goal = _shortened(summary.original_goal, int(room * _GOAL_SHARE), cost)
     latest, *earlier = (*summary.user_intent, "")

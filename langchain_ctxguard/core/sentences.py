@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 from langchain_ctxguard.core.terms import fold
@@ -41,13 +42,35 @@ _OBSERVES = re.compile(
     r"\b(?:returns|returned|got|gets|shows|showed|printed|prints|raises|raised|gives|gave|was|were|is|are|appears|fails|failed|throws|happens|came|"
     r"sees|saw|contains|sent to|ended|reads|produced|displays|used to)\b|返回|显示|得到|变成|出现|结果是|收到了|报了"
 )
-_COUNTED = re.compile(r"[一二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]")
+_COUNTED = re.compile(r"[二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]|一[元块美天日号月年周岁%]")
 
 
 _LISTED = re.compile(r"\d{1,6}\s?[:|]\s|[+-]{3} |@@ |[│├└]")
 _REPORTED = re.compile(
     r"(?:[A-Z]\d{1,4} |\[?)?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception|Failure)\b[^:：]{0,40}[:：]|"
     r"(?:fatal|error|failed|failure|exception)\b.{0,40}[:：]|traceback \(most recent|.{0,12}(?:错误|失败|异常|报错).{0,12}[:：]|error\W*$",
+    re.IGNORECASE,
+)
+_GREETS = re.compile(
+    r"(?:(?:你好|您好|哈喽|好的?呀?|好啊|嗯+|行|可以啊?|有啊|有的|是啊|是的|谢了|谢谢[你您]?了?|多谢|太好了|没问题|不客气|麻烦[你您]?了?|不好意思|"
+    r"你?记一下|hello|hi|hey|hi there|ok|okay|yes|yeah|sure|great|perfect|thanks|thank you|of course|certainly|absolutely|no problem|alright)"
+    r"[,，!！~]\s*)+",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(
+    r"[,，]\s*(?:(?:(?:有[啥什]么?.{0,6})?请?再?(?:给我?|帮我?)?(?:推荐|介绍)(?:一[下个家处]|几个|个)?.{0,4}|谢谢.{0,5}|多谢.{0,3}|谢了.?|怎么样|可以吗|好吗|行吗|你觉得.{1,3}|麻烦[你您]?了?|"
+    r"please|thanks|thank you|if that's ok(?:ay)?)[,，。.!！?？~]*\s*)+$",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"(?<!的)，|, (?!\d)")
+_TURNS = re.compile(
+    r"不|没|未|无法|别|非|如果|若|除非|否则|只|但|虽|要是|假如|\b(?:not|no|never|none|nor|if|unless|except|without|only|but|however|although|until|while|"
+    r"when|instead|cannot|provided)\b|n't\b",
+    re.IGNORECASE,
+)
+_REFERS = re.compile(
+    r"\b(?:this|that|the first|the second|the last|the same) (?:one|option|flight|hotel|place|restaurant|train|room|plan|version|item|product)\b|"
+    r"(?:这|那|该)(?:家|个|里|款|间|趟|班|条|座|处|儿|方案)|它",
     re.IGNORECASE,
 )
 _VALUES = re.compile(r"[A-Za-z0-9_.,:/@%$€£¥#+~-]+")
@@ -70,6 +93,12 @@ class Sign(StrEnum):
     """A person takes, keeps or turns down what was offered. In a model's mouth the same words decide nothing."""
 
     AGREEMENT = "agreement"
+    REFUSAL = "refusal"
+    """A person turns down what was offered, or asks for another."""
+
+    PROPOSAL = "proposal"
+    """The assistant names something to take."""
+
     ERROR = "error"
     DONE = "done"
     NOT_DONE = "not_done"
@@ -140,6 +169,14 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
     Sign.AGREEMENT: (
         *("yes", "yeah", "yep", "sure", "okay", "ok", "agreed", "correct", "that works", "perfect", "sounds good", "go ahead", "please proceed"),
         *("好的", "好吧", "可以啊", "行", "不错", "没问题", "就这", "是的", "对的"),
+    ),
+    Sign.REFUSAL: (
+        *("no", "nope", "too expensive", "too far", "too late", "too early", "another one", "a different", "something else", "instead", "don't like"),
+        *("不行", "不要", "不好", "不喜欢", "不合适", "太贵", "太远", "换一", "换个", "另一", "另外一", "别的吗", "其他的吗"),
+    ),
+    Sign.PROPOSAL: (
+        *("recommend", "i recommend", "suggest", "how about", "i found", "you could", "you can try", "would you like", "the best option"),
+        *("推荐", "建议", "不错的", "可以去", "可以试", "满足您", "符合您", "符合你", "就是一"),
     ),
     Sign.ERROR: (
         *("error", "exception", "traceback", "failed", "failure", "denied", "not found", "timeout", "timed out", "refused", "fatal", "panic"),
@@ -294,6 +331,57 @@ def _places(folded: str, phrase: str) -> Iterator[int]:
 def _touches(folded: str, at: int, edge: str) -> bool:
     """Say whether the character at `at` continues the word whose edge it meets."""
     return 0 <= at < len(folded) and edge.isalnum() and folded[at].isascii() and folded[at].isalnum()
+
+
+def without_courtesy(piece: Sentence) -> Sentence:
+    """Return a sentence without the clauses at its edges that only greet, thank, ask nicely or say yes; what is left is marked as cut.
+
+    >>> without_courtesy(Sentence("好的，我想找评分4.5分以上的景点，给我推荐一个吧。", 0)).shown
+    '…我想找评分4.5分以上的景点…'
+    >>> without_courtesy(Sentence("Thanks, bye.", 0)).shown
+    'Thanks, bye.'
+    """
+    text = piece.text
+    leading = _GREETS.match(text)
+    start = 0 if leading is None else leading.end()
+    closing = _THANKS.search(text, start)
+    stop = len(text) if closing is None else closing.start()
+    if stop - start < 6 or stop - start > len(text) - 3:  # noqa: PLR2004 - nothing would be left, or nothing would be saved
+        return piece
+    return Sentence(text[start:stop], piece.start + start, piece.begins_early or start > 0, piece.goes_on or stop < len(text))
+
+
+def around_values(piece: Sentence) -> Sentence:
+    """Return the clauses of a sentence from the first that holds a value to the last; what turns them round, such as an "if" or a "not", stays.
+
+    >>> around_values(Sentence("这么多好玩的地方啊，真好，我想找人均消费500-1000元的餐馆，有啥好地方推荐一个呗。", 0)).shown
+    '…我想找人均消费500-1000元的餐馆…'
+    >>> around_values(Sentence("If you cancel today, we keep the deposit, and the rest, 80 EUR, is paid back.", 0)).shown
+    'If you cancel today, we keep the deposit, and the rest, 80 EUR…'
+    """
+    text = piece.text
+    edges = [0, *(clause.end() for clause in _CLAUSE.finditer(text)), len(text)]
+    if len(edges) < 3:  # noqa: PLR2004 - one clause
+        return piece
+    clauses = [text[start:stop] for start, stop in pairwise(edges)]
+    valued = [index for index, clause in enumerate(clauses) if has_value(clause)]
+    if not valued:
+        return piece
+    turning = [index for index, clause in enumerate(clauses) if _TURNS.search(clause)]
+    first, last = min(valued[:1] + turning), max(valued[-1:] + turning)
+    start, stop = edges[first], len(text[: edges[last + 1]].rstrip(" ,，")) if last + 1 < len(clauses) else len(text)
+    if len(text) - (stop - start) < 6:  # noqa: PLR2004 - it saves nothing
+        return piece
+    return Sentence(text[start:stop], piece.start + start, piece.begins_early or start > 0, piece.goes_on or stop < len(text))
+
+
+def refers_back(text: str) -> bool:
+    """Say whether a message speaks of something as known: "that hotel", "这家", 它家.
+
+    >>> refers_back("Where is that hotel?"), refers_back("这家餐馆在哪？"), refers_back("Find me a hotel.")
+    (True, True, False)
+    """
+    return _REFERS.search(text) is not None
 
 
 def has_value(sentence: str) -> bool:
