@@ -30,7 +30,8 @@ from langchain_ctxguard.backends.worth import (
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import is_acknowledgement
-from langchain_ctxguard.core.render import render_decision, render_fact, render_item, render_summary
+from langchain_ctxguard.core.render import CLOSED_SHOWN, closed_items, render_decision, render_fact, render_item, render_summary
+from langchain_ctxguard.core.merge import CLOSED_LENGTH
 from langchain_ctxguard.core.requests import EARLIER_SHOWN, INTENTS_KEPT, asked_in, recent
 from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, is_request, speaker_of, text_of
 from langchain_ctxguard.core.sentences import (
@@ -274,7 +275,7 @@ class _Reading:
     """Place of the last answer that ended a turn and did not say it failed or ask back."""
 
     last_request: int | None = None
-    finished_todos: set[str] = field(default_factory=set)
+    finished_todos: dict[str, None] = field(default_factory=dict)
     calls: dict[str, str] = field(default_factory=dict)
     offered: list[str] = field(default_factory=list)
     """Keys of the sentences of the last answer."""
@@ -405,9 +406,9 @@ class _Reading:
         for todo in todos:
             if isinstance(todo, dict) and isinstance(todo.get("content"), str) and todo["content"].strip():
                 if todo.get("status") in ("completed", "cancelled", "done"):
-                    self.finished_todos.add(key_of(todo["content"]))
+                    self.finished_todos[key_of(todo["content"])] = None
                 else:
-                    self.finished_todos.discard(key_of(todo["content"]))
+                    self.finished_todos.pop(key_of(todo["content"]), None)
                     self.wishes.append(_Wish(clipped(todo["content"].strip(), INTENT_LENGTH // 2), next(self.places), is_standing=True))
 
     def add(self, section: Section, text: str, value: str | Fact | Decision | _Quote, score: float, place: int) -> None:
@@ -620,14 +621,23 @@ class _Selection:
     def _as_shown(self, draft: SummaryDraft) -> StructuredSummary:
         """Return the draft as it will stand in the summary: beside the requests, everything in somebody's mouth."""
         goal, *earlier = self._requests
+        # The first request may be the last as well; then it stands there once.
+        intent = goal if goal and draft.user_intent.startswith(goal.rstrip("…")) else draft.user_intent
         return StructuredSummary(
             original_goal=goal,
-            user_intent=tuple(filter(None, (draft.user_intent, *earlier))),
-            pending_items=tuple(PendingItem(text=text, asked_by="user") for text in draft.pending_items),
+            user_intent=tuple(filter(None, (intent, *earlier))),
+            pending_items=(*self._closed(), *(PendingItem(text=text, asked_by="user") for text in draft.pending_items)),
             facts=draft.facts,
             decisions=tuple(decision.model_copy(update={"said_by": "user"}) for decision in draft.decisions),
             open_questions=draft.open_questions,
         )
+
+
+    def _closed(self) -> Iterator[PendingItem]:
+        """Yield finished steps of a plan, as many as are shown: the summary names them whether or not the draft does."""
+        known = () if self._request.previous is None else closed_items(self._request.previous)
+        finished = [*(item.text for item in known), *self._reading.finished_todos]
+        yield from (PendingItem(text=clipped(text, CLOSED_LENGTH), state="done", in_plan=True) for text in finished[-CLOSED_SHOWN:])
 
 
 @dataclass(slots=True)

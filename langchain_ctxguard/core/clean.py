@@ -19,6 +19,7 @@ from langchain_ctxguard.core.powers import before_power, lends_power
 from langchain_ctxguard.core.provenance import Sources, folded, is_cut, judged, split_sentences, stands_in, uncut
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.said import rule_in
+from langchain_ctxguard.core.sentences import asks
 from langchain_ctxguard.core.terms import is_question
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.origin import Origin
@@ -353,6 +354,9 @@ class _Door:
             said = self.sources.sentence_of(found.quote, key)
         elif found.source is None or self.sources.origins.get(key) == "ai":
             said, key = self.sources.retold(found.statement) or ("", "")
+            if said and found.source is not None and asks(said) and self.sources.sentence_of(found.statement, found.source):
+                # An answer is made of the words of its question, and is an answer all the same.
+                return found
         return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "source": key or None, "quote": None}) if said else found
 
     def _was_theirs(self, text: str) -> bool:

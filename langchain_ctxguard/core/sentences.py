@@ -15,7 +15,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-from langchain_ctxguard.core.terms import fold
+from langchain_ctxguard.core.terms import fold, is_question
 
 LONGEST = 300
 """Characters of a sentence; what runs on (minified JSON, base64) is cut into pieces."""
@@ -299,6 +299,15 @@ def signs_of(text: str, pieces: Sequence[Sentence], wanted: Collection[Sign] = t
             for index in (index for index, piece in enumerate(pieces) if shows(piece.text)):
                 found[index].add(sign)
     return [found.get(index, _NOTHING) for index in range(len(pieces))]
+
+
+def asks(sentence: str) -> bool:
+    """Say whether a sentence asks something of its reader, as a question or a request.
+
+    >>> asks("Please cancel order 12."), asks("地址在哪里？"), asks("The limit is 500 EUR.")
+    (True, True, False)
+    """
+    return is_question(sentence) or bool(signs_of(sentence, [Sentence(sentence, 0)], (Sign.REQUEST,))[0])
 
 
 def prefers_one(sentence: str) -> bool:
