@@ -75,6 +75,12 @@ SMALL_WITH_TOOLS = 0.55
 SMALL = 1_000
 """Tokens up to which the summary of little may grow by `SMALL_SHARE`."""
 
+USER_SHARE = 0.4
+"""Part of the room that what people said may take before what tools and the assistant told: nobody can look it up again."""
+
+HEARD = 14.0
+"""From here on a person's sentence is among it: it is no thanks, and no question that was answered."""
+
 URGENT_SHARE = 0.5
 """Part of the room that errors and corrections may take before anything else: who does not see them makes the mistake again."""
 
@@ -96,8 +102,8 @@ _THREAD_FROM = 200_000
 _CANDIDATES = 300
 """Open items looked at, newest first."""
 
-_LEAST = 8.0
-"""What is worth no more is told nowhere, also if there is room: thanks, and questions that were answered."""
+LEAST = 8.0
+"""What is worth no more is left out where room is short, also if a little is left over: questions that were answered, bare formulas."""
 
 _LOOKED_AT = 200
 """Items whose cost is summed up to see whether room is short."""
@@ -126,7 +132,7 @@ _USER_SIGNS = (
     Sign.ERROR,
     Sign.TIME,
 )
-_AI_SIGNS = (Sign.DECISION, Sign.ERROR, Sign.TIME, Sign.DONE, Sign.NOT_DONE, Sign.UNABLE, Sign.NARRATION, Sign.PROPOSAL)
+_AI_SIGNS = (Sign.DECISION, Sign.ERROR, Sign.TIME, Sign.DONE, Sign.NOT_DONE, Sign.UNABLE, Sign.NARRATION, Sign.OUTCOME)
 _OTHER_SIGNS = (Sign.ERROR, Sign.TIME)
 _SIGNS: dict[Origin, tuple[Sign, ...]] = {"user": _USER_SIGNS, "ai": _AI_SIGNS, "tool": _OTHER_SIGNS, "system": _OTHER_SIGNS}
 
@@ -221,6 +227,13 @@ class _Item:
         """Return the value as the draft holds it."""
         return self.value.fact() if isinstance(self.value, _Quote) else self.value
 
+    @property
+    def is_the_users(self) -> bool:
+        """Whether a person said it."""
+        if isinstance(self.value, _Quote):
+            return self.value.speaker == "user"
+        return self.section in ("pending_items", "decisions") if not isinstance(self.value, Fact) else self.value.said_by == "user"
+
     def shorten(self) -> None:
         """Tell of a sentence of the assistant's only the clauses around its values."""
         if isinstance(self.value, _Quote) and self.value.speaker == "ai":
@@ -286,6 +299,9 @@ class _Reading:
     retold: set[str] = field(default_factory=set)
     """Keys of sentences whose first part stands among the decisions; the rest asks."""
 
+    is_asked: bool = False
+    """Whether the message before asked the user something."""
+
     places: Iterator[int] = field(default_factory=counting)
 
     def carry_over(self, previous: StructuredSummary, is_superseded: bool) -> None:  # noqa: FBT001 - a claim about the request
@@ -345,10 +361,12 @@ class _Reading:
         asks_for_more = sum(Sign.REQUEST in signs or is_question(piece.text) for piece, signs in zip(pieces, shown, strict=True)) > 1
         error_at = _error_line(shown) if is_error else None
         is_pasted = speaker == "user" and len(pieces) > PASTED
-        standing = Standing(speaker, is_reply, is_brief=len(pieces) <= BRIEF)
+        standing = Standing(speaker, is_reply or (speaker == "user" and self.is_asked), is_brief=len(pieces) <= BRIEF)
+        if speaker != "tool":
+            self.is_asked = speaker == "ai" and bool(asked)
         edges = (0, len(pieces) - 1) if speaker == "tool" and len(pieces) > 2 else ()  # noqa: PLR2004 - a middle to stand out from
         if speaker == "user" and not is_pasted and pieces and _goes_along(text, shown):
-            self._accept()
+            self._accept(text)
         if is_reply:
             self.offered = []
         for index, (piece, signs) in enumerate(zip(pieces, shown, strict=True)):
@@ -368,9 +386,13 @@ class _Reading:
                 self.offered.append(key_of(piece.text))
         return set().union(*shown)
 
-    def _accept(self) -> None:
-        """What the user agrees to is no longer just something the assistant said."""
-        for key in self.offered[:OFFERED]:
+    def _accept(self, text: str) -> None:
+        """What the user agrees to is no longer just something the assistant said: of a long list only what the user names of it."""
+        offered = self.offered[:OFFERED]
+        if len(offered) > BRIEF:
+            named = values_in(text)
+            offered = [key for key in offered if named & values_in(key)] or offered[:1]
+        for key in offered:
             if (item := self.items.get(("facts", key))) is not None:
                 item.score += ACCEPTED
                 self.accepted.add(key)
@@ -509,7 +531,7 @@ def _decided(piece: Sentence, signs: AbstractSet[Sign], *, asks: bool) -> Senten
     """Return what of a sentence decides something: all of it, or what stands before a question about it."""
     if not signs & {Sign.DECISION, Sign.CHOICE}:
         return None
-    if not asks:
+    if not asks or Sign.REQUEST in signs:
         return piece
     at = max(piece.text.rfind(mark) for mark in (", ", "，"))
     first = piece._replace(text=piece.text[:at].rstrip(), goes_on=False)
@@ -561,10 +583,12 @@ class _Selection:
         """Return what has room: what went wrong first, then what is new, then what was carried over; what repeats values comes last."""
         ranked = self._ranked()
         if sum(self._cost(item.line()) for item in ranked[:_LOOKED_AT]) > room:
+            ranked = [item for item in ranked if item.score > LEAST]
             for item in ranked[:_LOOKED_AT]:
                 item.shorten()
         fill = _Fill(room, self._cost, set(values_in(told)))
         fill.take((item for item in ranked if item.section == "facts" and item.score >= URGENT), int(room * URGENT_SHARE))
+        fill.take((item for item in ranked if item.is_the_users and item.score >= HEARD), int(room * USER_SHARE))
         fill.take((item for item in ranked if item.place >= 0 and fill.is_new(item)), int(room * NEW_SHARE))
         fill.take((item for item in ranked if fill.is_new(item)), room)
         fill.take(ranked, room)
@@ -604,7 +628,7 @@ class _Selection:
             shape = (item.section, shape_of(item.key))
             repeats = seen[shape]
             seen[shape] = repeats + 1
-            if item.score > _LEAST:
+            if item.score > 0:
                 ranks.append((item.score - 3 * min(repeats, 10) - 10 * age / span, item.place, item))
         ranks.sort(key=lambda rank: (-rank[0], -rank[1]))
         return [item for _, _, item in ranks]
@@ -654,9 +678,9 @@ class _Fill:
     _taken: set[int] = field(default_factory=set)
 
     def is_new(self, item: _Item) -> bool:
-        """Say whether an item shows a value nothing chosen shows, or is none that lives by its values."""
+        """Say whether an item shows a value nothing chosen shows, or is none that lives by its values, as a person's choice of one is."""
         values = values_in(item.key)
-        return not values or not values <= self.values
+        return not values or item.is_the_users or not values <= self.values
 
     def take(self, ranked: Iterable[_Item], part: int) -> None:
         """Choose from `ranked` what fits into a part of the room; open items take their own share of it at most, but one always may."""

@@ -22,7 +22,7 @@ ANSWER = 8.0
 ACCEPTED = 10.0
 """What a sentence is worth more once the user agreed to it."""
 
-ANSWERED = 12.0
+ANSWERED = 10.0
 """What a request is worth less once it was answered: what came of it is told too."""
 
 SETTLED = 24.0
@@ -31,7 +31,8 @@ SETTLED = 24.0
 _BASE: dict[Origin, float] = {"user": 30, "system": 20, "registry": 20, "ai": 8, "tool": 2}
 _REPLY = 14
 _SHORT_REPLY = 6
-_PROPOSED = 2
+_OUTCOME = 4
+_OUTCOMES = frozenset([Sign.OUTCOME, Sign.DONE])
 _PASTED = 18
 _PEOPLE = ("user", "ai")
 _CHOICE = {"user": 75.0, "ai": 50.0}
@@ -42,7 +43,7 @@ class Standing(NamedTuple):
 
     speaker: Origin
     is_reply: bool = False
-    """In an answer that ends a turn: it is told to somebody, not thought aloud on the way."""
+    """In an answer that ends a turn, or to what the assistant asked: it is told to somebody, not thought aloud on the way."""
 
     is_pasted: bool = False
     """One of so many that nobody typed them: a document, a listing."""
@@ -56,9 +57,9 @@ def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
     speaker = standing.speaker
     # Bytes, because a letter of some scripts costs as much as a word of others.
     score = _BASE[speaker] - len(text.encode("utf-8", "replace")) / 20
-    score += _REPLY * standing.is_reply - _PASTED * standing.is_pasted
-    if standing.is_reply:
-        score += _SHORT_REPLY * standing.is_brief + _PROPOSED * (Sign.PROPOSAL in shown)
+    score += _REPLY * (standing.is_reply and (speaker == "ai" or standing.is_brief)) - _PASTED * standing.is_pasted
+    if standing.is_reply and speaker == "ai":
+        score += _SHORT_REPLY * standing.is_brief + _OUTCOME * bool(shown & _OUTCOMES)
     if is_listing(text):
         return score - 30
     if has_value(text):

@@ -25,6 +25,9 @@ from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, Rejected, StructuredSummary, SummaryDraft, Trust
 
+SENTENCE_LIMIT = 300
+"""Characters above which what reads as one sentence is no sentence anybody said: code, a listing, a log."""
+
 ITEM_LIMIT = 600
 """Characters of one item of a summary; a longer one is a retelling, not an item."""
 
@@ -354,9 +357,13 @@ class _Door:
             said = self.sources.sentence_of(found.quote, key)
         elif found.source is None or self.sources.origins.get(key) == "ai":
             said, key = self.sources.retold(found.statement) or ("", "")
-            if said and found.source is not None and asks(said) and self.sources.sentence_of(found.statement, found.source):
+            is_quoted = found.source is not None and bool(self.sources.sentence_of(found.statement, found.source))
+            if said and is_quoted and asks(said) and self._may_tell(found.statement, found):
                 # An answer is made of the words of its question, and is an answer all the same.
                 return found
+        if len(said) > SENTENCE_LIMIT and uncut(found.statement) in folded(said):
+            # Of a page somebody pasted the lines that were quoted are enough.
+            said = found.statement
         return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "source": key or None, "quote": None}) if said else found
 
     def _was_theirs(self, text: str) -> bool:

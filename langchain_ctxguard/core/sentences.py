@@ -45,7 +45,18 @@ _OBSERVES = re.compile(
 _COUNTED = re.compile(r"[二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]|一[元块美天日号月年周岁%]")
 
 
-_LISTED = re.compile(r"\d{1,6}\s?[:|]\s|[+-]{3} |@@ |[│├└]")
+_SPELT = re.compile(
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|dozen)\b|"
+    r"(?<!the )(?<!this )(?<!that )(?<!new )(?<!which )\bone (?:checked |carry-on |more )?(?:bag|passenger|night|day|week|month|year|person|adult|child|ticket|room|"
+    r"hour|seat|item|piece|way|stop|copy|minute|percent)\b",
+    re.IGNORECASE,
+)
+
+_LISTED = re.compile(
+    r"\d{1,6}\s?[:|]\s|[+-]{3} |@@ |[│├└]|\+ ?\S|"
+    r"\"(?!\w{0,40}(?:price|amount|total|cost|fee|date|_at|time|due|status|error|reason|balance|limit|name|message|title|count|版|价|额|期))[\w.$-]{1,40}\": ?(?:"
+    r"\"[^\"]*\"|[\d.]+|true|false|null|[\[{])[,\]}]*$|\{[A-Z0-9_]+\}|\w{0,30}:? ?\{[A-Z0-9_]+\}"
+)
 _REPORTED = re.compile(
     r"(?:[A-Z]\d{1,4} |\[?)?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception|Failure)\b[^:：]{0,40}[:：]|"
     r"(?:fatal|error|failed|failure|exception)\b.{0,40}[:：]|traceback \(most recent|.{0,12}(?:错误|失败|异常|报错).{0,12}[:：]|error\W*$",
@@ -96,8 +107,8 @@ class Sign(StrEnum):
     REFUSAL = "refusal"
     """A person turns down what was offered, or asks for another."""
 
-    PROPOSAL = "proposal"
-    """The assistant names something to take."""
+    OUTCOME = "outcome"
+    """The assistant names something to take, or says that there is none."""
 
     ERROR = "error"
     DONE = "done"
@@ -132,6 +143,7 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
     ),
     Sign.REQUEST: (
         *("please", "can you", "could you", "would you", "will you", "i need", "i want", "i'd like", "i would like", "we need", "let's", "help me"),
+        *("could we", "can we", "could i", "can i", "may i"),
         *("need to", "needs to", "you should", "add", "fix", "update", "create", "write", "remove", "delete", "send", "book", "cancel", "implement"),
         *("refactor", "rename", "deploy", "generate", "tell me", "show me", "give me"),
         *("请", "帮我", "帮忙", "麻烦", "我想", "我要", "需要", "希望", "给我", "能不能", "能否", "可以", "替我", "把"),
@@ -174,9 +186,10 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
         *("no", "nope", "too expensive", "too far", "too late", "too early", "another one", "a different", "something else", "instead", "don't like"),
         *("不行", "不要", "不好", "不喜欢", "不合适", "太贵", "太远", "换一", "换个", "另一", "另外一", "别的吗", "其他的吗"),
     ),
-    Sign.PROPOSAL: (
-        *("recommend", "i recommend", "suggest", "how about", "i found", "you could", "you can try", "would you like", "the best option"),
-        *("推荐", "建议", "不错的", "可以去", "可以试", "满足您", "符合您", "符合你", "就是一"),
+    Sign.OUTCOME: (
+        *("recommend", "i recommend", "suggest", "how about", "i found", "the best option", "unfortunately", "not available", "no longer available"),
+        *("sold out", "cannot accept", "not eligible", "not allowed", "there is no", "there are no"),
+        *("推荐", "建议", "不错的", "可以去", "可以试", "满足您", "符合您", "符合你", "就是一", "抱歉", "没有符合", "没有适合", "没有找到", "查不到", "没有查到", "没查到"),
     ),
     Sign.ERROR: (
         *("error", "exception", "traceback", "failed", "failure", "denied", "not found", "timeout", "timed out", "refused", "fatal", "panic"),
@@ -395,7 +408,7 @@ def refers_back(text: str) -> bool:
 
 def has_value(sentence: str) -> bool:
     """Say whether a sentence holds a number, in digits or counted in Chinese."""
-    return _NUMBER.search(sentence) is not None or _COUNTED.search(sentence) is not None
+    return _NUMBER.search(sentence) is not None or _COUNTED.search(sentence) is not None or _SPELT.search(sentence) is not None
 
 
 def has_name(sentence: str) -> bool:
