@@ -66,7 +66,7 @@ PENDING_SHARE = 0.5
 EVICTED_SHARE = 0.4
 """The summary grows by no more than this part of what was evicted, however much its bound would allow."""
 
-SMALL_SHARE = 0.72
+SMALL_SHARE = 0.74
 """The same where little was evicted and all of it is talk: it has few words to spare."""
 
 SMALL_WITH_TOOLS = 0.55
@@ -464,9 +464,10 @@ class _Reading:
             is_request = section == "decisions" and item.score == choice_worth("user") and not _signs(key) & {Sign.DECISION}
             is_latest = item.place >= self.intent_place and (section != "decisions" or is_request) and key in intent
             is_in_intent = is_latest or ((section == "facts" or is_request) and key in told)
-            if is_in_intent and section == "facts" and item.score >= STRESSED:
+            is_told = section == "facts" and key in shown_elsewhere
+            if is_in_intent and not is_told and section == "facts" and item.score >= STRESSED:
                 continue  # What is stressed outlives the request it came with.
-            if is_in_intent or (section == "facts" and key in shown_elsewhere):
+            if is_in_intent or is_told:
                 del self.items[section, key]
 
     def _has_served(self, asked: _Item) -> bool:
@@ -679,7 +680,8 @@ class _Fill:
 
     def is_new(self, item: _Item) -> bool:
         """Say whether an item shows a value nothing chosen shows, or is none that lives by its values, as a person's choice of one is."""
-        values = values_in(item.key)
+        # One digit is in too many places to say the same.
+        values = {value for value in values_in(item.key) if len(value) > 1}
         return not values or item.is_the_users or not values <= self.values
 
     def take(self, ranked: Iterable[_Item], part: int) -> None:

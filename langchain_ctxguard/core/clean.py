@@ -357,14 +357,18 @@ class _Door:
             said = self.sources.sentence_of(found.quote, key)
         elif found.source is None or self.sources.origins.get(key) == "ai":
             said, key = self.sources.retold(found.statement) or ("", "")
-            is_quoted = found.source is not None and bool(self.sources.sentence_of(found.statement, found.source))
-            if said and is_quoted and asks(said) and self._may_tell(found.statement, found):
-                # An answer is made of the words of its question, and is an answer all the same.
+            if said and self._answers(found, said, key):
                 return found
         if len(said) > SENTENCE_LIMIT and uncut(found.statement) in folded(said):
             # Of a page somebody pasted the lines that were quoted are enough.
             said = found.statement
         return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "source": key or None, "quote": None}) if said else found
+
+    def _answers(self, found: Fact, said: str, key: str) -> bool:
+        """Say whether what the assistant said in so many words answers what a person asked before: an answer is made of the words of its question."""
+        if found.source is None or not asks(said) or not self.sources.sentence_of(found.statement, found.source):
+            return False
+        return self.sources.is_before(key, found.source) and self._may_tell(found.statement, found)
 
     def _was_theirs(self, text: str) -> bool:
         """Say whether the summary in force holds `text` within a person's words."""

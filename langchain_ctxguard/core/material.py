@@ -28,7 +28,7 @@ from langchain_ctxguard.domain.summary import StructuredSummary
 
 _SUMMARY_WINDOW_SHARE = 0.02
 _SUMMARY_CONTEXT_SHARE = 0.25
-_SUMMARY_LEAST = 600
+_SUMMARY_LEAST = 800
 _RESULT_LEAST = 40
 _ASKED_LEAST = 300
 """Tokens for what people asked for along the way, where a share of the context would be less."""
@@ -36,7 +36,7 @@ _ASKED_LEAST = 300
 _CARRIED_LEAST = 400
 """Tokens for carried fields: twenty values without their sentences."""
 
-_SUMMARY_OF_EVICTED = 0.75
+_SUMMARY_OF_EVICTED = 0.77
 _FLOOR_SLACK = 48
 
 

@@ -367,6 +367,14 @@ class Sources:
                     found[word].append(number)
         return {word: tuple(numbers) for word, numbers in found.items()}
 
+    def is_before(self, one: str, other: str) -> bool:
+        """Say whether the message `one` was said before the message `other`; what is not at hand was said in an earlier round."""
+        return self._places.get(one, -1) < self._places.get(other, -1)
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {key: place for place, key in enumerate(self.texts)}
+
     def sentence_of(self, words: str, key: str) -> str:
         """Return the sentence of the message `key` in which `words` stand, empty where they do not."""
         text, plain = self.texts.get(key, ""), uncut(words)
