@@ -365,10 +365,14 @@ class _Door:
         return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "source": key or None, "quote": None}) if said else found
 
     def _answers(self, found: Fact, said: str, key: str) -> bool:
-        """Say whether what the assistant said in so many words answers what a person asked before: an answer is made of the words of its question."""
+        """Say whether what the assistant said in so many words is its own: an answer is made of the words of its question.
+
+        A request that comes after it goes on from it. A question that repeats its words doubts them.
+        """
         if found.source is None or not asks(said) or not self.sources.sentence_of(found.statement, found.source):
             return False
-        return self.sources.is_before(key, found.source) and self._may_tell(found.statement, found)
+        goes_on = not is_question(said)
+        return (goes_on or self.sources.is_before(key, found.source)) and self._may_tell(found.statement, found)
 
     def _was_theirs(self, text: str) -> bool:
         """Say whether the summary in force holds `text` within a person's words."""

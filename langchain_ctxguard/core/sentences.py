@@ -64,7 +64,7 @@ _REPORTED = re.compile(
 )
 _GREETS = re.compile(
     r"(?:(?:你好|您好|哈喽|好的?呀?|好啊|嗯+|行|可以啊?|有啊|有的|是啊|是的|谢了|谢谢[你您]?了?|多谢|太好了|没问题|不客气|麻烦[你您]?了?|不好意思|"
-    r"你?记一下|hello|hi|hey|hi there|ok|okay|yes|yeah|sure|great|perfect|thanks|thank you|of course|certainly|absolutely|no problem|alright)"
+    r"你?记一下|[^,，。0-9]{1,14}[啊呀哇哈]|真[好棒]|hello|hi|hey|hi there|ok|okay|yes|yeah|sure|great|perfect|thanks|thank you|of course|certainly|absolutely|no problem|alright)"
     r"[,，!！~]\s*)+",
     re.IGNORECASE,
 )
