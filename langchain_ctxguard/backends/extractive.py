@@ -29,7 +29,7 @@ from langchain_ctxguard.backends.worth import (
 )
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import is_synthetic
-from langchain_ctxguard.core.lexicon import is_acknowledgement
+from langchain_ctxguard.core.lexicon import is_acknowledgement, is_formula
 from langchain_ctxguard.core.render import CLOSED_SHOWN, closed_items, render_decision, render_fact, render_item, render_summary
 from langchain_ctxguard.core.merge import CLOSED_LENGTH
 from langchain_ctxguard.core.requests import EARLIER_SHOWN, INTENTS_KEPT, asked_in, recent
@@ -362,6 +362,7 @@ class _Reading:
         error_at = _error_line(shown) if is_error else None
         is_pasted = speaker == "user" and len(pieces) > PASTED
         standing = Standing(speaker, is_reply or (speaker == "user" and self.is_asked), is_brief=len(pieces) <= BRIEF)
+        is_long = len(pieces) > OPENING
         if speaker != "tool":
             self.is_asked = speaker == "ai" and bool(asked)
         edges = (0, len(pieces) - 1) if speaker == "tool" and len(pieces) > 2 else ()  # noqa: PLR2004 - a middle to stand out from
@@ -371,14 +372,15 @@ class _Reading:
             self.offered = []
         for index, (piece, signs) in enumerate(zip(pieces, shown, strict=True)):
             place = next(self.places)
-            if is_acknowledgement(piece.text):
+            if is_acknowledgement(piece.text) or is_formula(piece.text):
                 continue
             if speaker in ("user", "ai"):
                 self._sort(piece, signs, speaker, place, is_only=asked == 1, is_alone=not asks_for_more)
             score = (
                 ERROR
                 if index == error_at
-                else worth(piece.text, signs, standing._replace(is_pasted=is_pasted and index >= OPENING)) + 4 * (index in edges)
+                else worth(piece.text, signs, standing._replace(is_pasted=is_pasted and index >= OPENING, is_item=is_long and _is_item(text, piece)))
+                + 4 * (index in edges)
             )
             told = piece if score >= STRESSED or speaker not in ("user", "ai") else without_courtesy(piece)
             self.add("facts", piece.text, _Quote(told, speaker, source), score + ANSWER * (is_reply and index == 0), place)
@@ -492,6 +494,12 @@ class _Reading:
         return any(covers(found, wanted, 0.5) for found in later)
 
 
+def _is_item(text: str, piece: Sentence) -> bool:
+    """Say whether a sentence is a line of a list."""
+    lead = text[max(0, piece.start - 3) : piece.start]
+    return any(mark in lead for mark in "-*•|") or piece.text[:3].rstrip(")、 ").rstrip(".").isdigit()
+
+
 def _goes_along(text: str, shown: Sequence[AbstractSet[Sign]]) -> bool:
     """Say whether a person's message agrees to what was told last, or goes on from it ("where is that hotel?") without turning it down."""
     return Sign.REFUSAL not in shown[0] and (Sign.AGREEMENT in shown[0] or (len(shown) <= BRIEF and refers_back(text)))
@@ -532,11 +540,14 @@ def _decided(piece: Sentence, signs: AbstractSet[Sign], *, asks: bool) -> Senten
     """Return what of a sentence decides something: all of it, or what stands before a question about it."""
     if not signs & {Sign.DECISION, Sign.CHOICE}:
         return None
-    if not asks or Sign.REQUEST in signs:
+    if not asks:
         return piece
     at = max(piece.text.rfind(mark) for mark in (", ", "，"))
     first = piece._replace(text=piece.text[:at].rstrip(), goes_on=False)
-    return first if at > 0 and not is_acknowledgement(first.text) and Sign.CHOICE in _signs(first.text) else None
+    if at > 0 and not is_acknowledgement(first.text) and Sign.CHOICE in _signs(first.text):
+        return first
+    # "Could you cancel it and book the other one instead?" is no question.
+    return piece if Sign.REQUEST in signs else None
 
 
 def _bare(text: str) -> str:

@@ -48,8 +48,14 @@ class Standing(NamedTuple):
     is_pasted: bool = False
     """One of so many that nobody typed them: a document, a listing."""
 
+    is_item: bool = False
+    """A line of a list in a long text: what it says of the whole is told before or after it."""
+
     is_brief: bool = False
     """In a result or an answer of few words: all of it is the outcome."""
+
+
+_ITEM = 6
 
 
 def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
@@ -60,6 +66,7 @@ def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
     score += _REPLY * (standing.is_reply and (speaker == "ai" or standing.is_brief)) - _PASTED * standing.is_pasted
     if standing.is_reply and speaker == "ai":
         score += _SHORT_REPLY * standing.is_brief + _OUTCOME * bool(shown & _OUTCOMES)
+    score -= _ITEM * standing.is_item
     if is_listing(text):
         return score - 30
     if has_value(text):

@@ -12,6 +12,7 @@ from langchain_ctxguard.core.lexicon import (
     gives_order,
     hides_text,
     is_acknowledgement,
+    is_formula,
     is_placeholder,
     tells_to_act,
 )
@@ -323,6 +324,7 @@ class _Door:
             if (
                 is_placeholder(statement)
                 or is_acknowledgement(statement)
+                or is_formula(statement)
                 or self._restates_a_pin(folded(statement))
                 or self._distorts_a_pin(folded(statement))
             ):
