@@ -66,7 +66,7 @@ PENDING_SHARE = 0.5
 EVICTED_SHARE = 0.4
 """The summary grows by no more than this part of what was evicted, however much its bound would allow."""
 
-SMALL_SHARE = 0.74
+SMALL_SHARE = 0.77
 """The same where little was evicted and all of it is talk: it has few words to spare."""
 
 SMALL_WITH_TOOLS = 0.55
@@ -364,7 +364,7 @@ class _Reading:
         standing = Standing(speaker, is_reply or (speaker == "user" and self.is_asked), is_brief=len(pieces) <= BRIEF)
         is_long = len(pieces) > OPENING
         if speaker != "tool":
-            self.is_asked = speaker == "ai" and bool(asked)
+            self.is_asked = speaker == "ai" and (self.is_asked or bool(asked))
         edges = (0, len(pieces) - 1) if speaker == "tool" and len(pieces) > 2 else ()  # noqa: PLR2004 - a middle to stand out from
         if speaker == "user" and not is_pasted and pieces and _goes_along(text, shown):
             self._accept(text)

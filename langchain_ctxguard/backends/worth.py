@@ -9,7 +9,7 @@ from langchain_ctxguard.core.sentences import Sign, has_name, has_value, is_list
 from langchain_ctxguard.domain.origin import Origin
 
 MUST_KEEP = 1_000.0
-ERROR = 100.0
+ERROR = 130.0
 URGENT = 76.0
 """From here on a fact comes before everything else: who does not know of an error or a correction makes the mistake again."""
 

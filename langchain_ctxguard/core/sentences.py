@@ -79,6 +79,7 @@ _TURNS = re.compile(
     r"when|instead|cannot|provided)\b|n't\b",
     re.IGNORECASE,
 )
+_GIVES_IN = re.compile(r"^那(?!好|行|可以|就|么|没|谢|先)[^?？]{3,40}[吧呗]\W*$|还是[^?？是]{2,16}吧|\bin that case\b|\blet's make it\b|^what about\b")
 _REFERS = re.compile(
     r"\b(?:this|that|the first|the second|the last|the same) (?:one|option|flight|hotel|place|restaurant|train|room|plan|version|item|product)\b|"
     r"(?:这|那|该)(?:家|个|里|款|间|趟|班|条|座|处|儿|方案)|它",
@@ -189,6 +190,7 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
     Sign.OUTCOME: (
         *("recommend", "i recommend", "suggest", "how about", "i found", "the best option", "unfortunately", "not available", "no longer available"),
         *("sold out", "cannot accept", "not eligible", "not allowed", "there is no", "there are no"),
+        *("地址是", "地址在", "地址为", "电话是", "类型是", "价格是", "时间是", "推荐菜有", "车型", "车牌", "号码是", "is located", "address is", "number is"),
         *("推荐", "建议", "不错的", "可以去", "可以试", "满足您", "符合您", "符合你", "就是一", "抱歉", "没有符合", "没有适合", "没有找到", "查不到", "没有查到", "没查到"),
     ),
     Sign.ERROR: (
@@ -335,9 +337,11 @@ def prefers_one(sentence: str) -> bool:
 
 
 def _contradicts(sentence: str) -> bool:
-    """Recognise `No, ...` and `not X but Y`."""
+    """Recognise `No, ...` and `not X but Y`, and what somebody asks for instead: `那……吧`."""
     folded = fold(sentence)
-    return folded.startswith(("no, ", "nope", "no - ", "不，", "不,")) or (" but " in folded and "not " in folded.partition(" but ")[0])
+    if folded.startswith(("no, ", "nope", "no - ", "不，", "不,")) or (" but " in folded and "not " in folded.partition(" but ")[0]):
+        return True
+    return _GIVES_IN.search(folded) is not None
 
 
 def _places(folded: str, phrase: str) -> Iterator[int]:
