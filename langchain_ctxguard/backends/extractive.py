@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count as counting
 from typing import Any, Literal, NamedTuple
 
@@ -29,6 +30,7 @@ from langchain_ctxguard.backends.worth import (
 )
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import is_synthetic
+from langchain_ctxguard.core.left_out import Kind, counted, kind_of
 from langchain_ctxguard.core.lexicon import is_acknowledgement, is_formula
 from langchain_ctxguard.core.render import CLOSED_SHOWN, closed_items, render_decision, render_fact, render_item, render_summary
 from langchain_ctxguard.core.merge import CLOSED_LENGTH
@@ -648,11 +650,29 @@ class _Selection:
     def _within_bound(self, intent: str, forced: list[_Item], kept: list[_Item]) -> SummaryDraft:
         """Drop the least missed until the whole fits, with what stands around it: counters need not be additive."""
         while True:
-            draft = _draft_of(intent, [*forced, *kept])
+            draft = self._counted(_draft_of(intent, [*forced, *kept]), [*forced, *kept])
             if not kept or text_tokens(self._count, render_summary(self._as_shown(draft), version=1)) <= self._bound:
                 return draft
             kept = kept[max(1, len(kept) // 16) :]
 
+
+    def _counted(self, draft: SummaryDraft, told: Sequence[_Item]) -> SummaryDraft:
+        """Return the draft with a count of the new errors, corrections, amounts and dates it does not tell."""
+        shown = {item.key for item in told}
+        values = {value for text in (draft.user_intent, *self._requests) for value in values_in(text)}.union(*(values_in(item.key) for item in told))
+        missing = (weighty for key, weighty in self._weighty.items() if key not in shown)
+        left_out = counted(kind for kind, item in missing if kind != "amounts" or not values_in(item.key) <= values)
+        return draft.model_copy(update={"left_out": left_out})
+
+    @cached_property
+    def _weighty(self) -> dict[str, tuple[Kind, _Item]]:
+        """New facts that are counted where they are left out, by key."""
+        found = {
+            item.key: (kind_of(item.value.piece.text, item.value.speaker), item)
+            for item in self._reading.items.values()
+            if item.section == "facts" and item.place >= 0 and isinstance(item.value, _Quote)
+        }
+        return {key: (kind, item) for key, (kind, item) in found.items() if kind is not None}
 
     def _as_shown(self, draft: SummaryDraft) -> StructuredSummary:
         """Return the draft as it will stand in the summary: beside the requests, everything in somebody's mouth."""
@@ -666,8 +686,8 @@ class _Selection:
             facts=draft.facts,
             decisions=tuple(decision.model_copy(update={"said_by": "user"}) for decision in draft.decisions),
             open_questions=draft.open_questions,
+            left_out=draft.left_out,
         )
-
 
     def _closed(self) -> Iterator[PendingItem]:
         """Yield finished steps of a plan, as many as are shown: the summary names them whether or not the draft does."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from langchain_ctxguard.core.sentences import Sign, has_name, has_value, is_listing, reports_error
+from langchain_ctxguard.core.sentences import Sign, has_amount, has_name, has_value, is_listing, reports_error
 from langchain_ctxguard.domain.origin import Origin
 
 MUST_KEEP = 1_000.0
@@ -56,6 +56,7 @@ class Standing(NamedTuple):
 
 
 _ITEM = 6
+_AMOUNT = 4
 
 
 def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
@@ -71,6 +72,8 @@ def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
         return score - 30
     if has_value(text):
         score += 26 if speaker in _PEOPLE else 22
+    if has_amount(text):
+        score += _AMOUNT
     if has_name(text):
         score += 8
     if Sign.TIME in shown:

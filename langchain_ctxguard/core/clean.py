@@ -133,6 +133,7 @@ def clean(
         decisions=door.decisions(draft.decisions),
         open_questions=door.items(draft.open_questions),
         open_risks=door.items(draft.open_risks),
+        left_out=draft.left_out,
         language=language,
     )
     lists = (summary.pending_items, summary.facts, summary.decisions, summary.open_questions, summary.open_risks)
@@ -361,9 +362,9 @@ class _Door:
             said, key = self.sources.retold(found.statement) or ("", "")
             if said and self._answers(found, said, key):
                 return found
-        if len(said) > SENTENCE_LIMIT and uncut(found.statement) in folded(said):
-            # Of a page somebody pasted the lines that were quoted are enough.
-            said = found.statement
+        if len(said) > SENTENCE_LIMIT:
+            # Of a page somebody pasted the lines that were quoted are enough; what only resembles it is no retelling.
+            said = found.statement if uncut(found.statement) in folded(said) else ""
         return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "source": key or None, "quote": None}) if said else found
 
     def _answers(self, found: Fact, said: str, key: str) -> bool:

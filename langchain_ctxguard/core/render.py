@@ -14,7 +14,7 @@ from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.control import ControlField, FieldKind
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence, Reference
 from langchain_ctxguard.domain.inferred import InferredConstraint
-from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, StructuredSummary, Trust
+from langchain_ctxguard.domain.summary import Decision, Fact, LeftOut, PendingItem, StructuredSummary, Trust
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 
 _KEY_SHOWN = 48
@@ -79,7 +79,19 @@ def summary_body(summary: StructuredSummary, *, files: Sequence[str] = ()) -> st
     parts += _section("Decisions", (render_decision(decision) for decision in summary.decisions))
     parts += _section("Open questions", (one_line(question) for question in summary.open_questions))
     parts += _section("Open risks", (one_line(risk) for risk in summary.open_risks))
+    if summary.left_out is not None and (told := render_left_out(summary.left_out)):
+        parts.append(told)
     return "\n".join(parts) or "(nothing to report)"
+
+
+_NOT_LISTED = "Not listed: "
+
+
+def render_left_out(left_out: LeftOut) -> str:
+    """Return the line that says what found no room; empty where everything did."""
+    named = ((left_out.errors, "errors"), (left_out.corrections, "corrections"), (left_out.amounts, "amounts or dates"))
+    told = ", ".join(f"{number} {name}" for number, name in named if number)
+    return f"{_NOT_LISTED}{told}." if told else ""
 
 
 LEFT_OUT = "(left out: it gives orders)"
@@ -168,7 +180,7 @@ def render_decision(decision: Decision) -> str:
 
 _STANDING = re.compile(
     rf"^(?:- (?:\[(?:claimed|confirmed|done|cancelled)(?: by \w+)?\] )?(?:{_USER_SAID})?"
-    rf"|(?:First request|Last request in this part)(?:: |, {_USER_SAID}))",
+    rf"|(?:First request|Last request in this part)(?:: |, {_USER_SAID})|{_NOT_LISTED}.*$)",
     re.MULTILINE,
 )
 

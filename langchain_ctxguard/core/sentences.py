@@ -45,6 +45,13 @@ _OBSERVES = re.compile(
 _COUNTED = re.compile(r"[二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]|一[元块美天日号月年周岁%]")
 
 
+_AMOUNT = re.compile(
+    r"[$€£¥￥]\s?[0-9]|[0-9０-９一二两三四五六七八九十百千万][0-9０-９,.，]*\s?(?:元|块钱|块|万|美元|欧元|%|％|usd\b|eur\b|cny\b|rmb\b|gbp\b|dollars?\b|euros?\b|percent\b)|"
+    r"(?:usd|eur|cny|rmb|gbp)\s?[0-9]|[0-9]{4}[-/年.][0-9]{1,2}|[0-9]{1,2}月[0-9]{1,2}|[0-9]{1,2}[:：点][0-9]{2}|"
+    r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.? [0-9]{1,2}\b|\b[0-9]{1,2}(?:st|nd|rd|th)? (?:jan|feb|mar|apr|may|june?|"
+    r"july?|aug|sept?|oct|nov|dec)",
+    re.IGNORECASE,
+)
 _SPELT = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|dozen)\b|"
     r"(?<!the )(?<!this )(?<!that )(?<!new )(?<!which )\bone (?:checked |carry-on |more )?(?:bag|passenger|night|day|week|month|year|person|adult|child|ticket|room|"
@@ -74,8 +81,9 @@ _THANKS = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"(?<!的)，|, (?!\d)")
+_EXCLAIMS = re.compile(r"[啊呀哇哈呢吧吗][，,]?$|^(?:那|好|嗯|可以|行)[，,]?$")
 _TURNS = re.compile(
-    r"不|没|未|无法|别|非|如果|若|除非|否则|只|但|虽|要是|假如|\b(?:not|no|never|none|nor|if|unless|except|without|only|but|however|although|until|while|"
+    r"抱歉|遗憾|sorry|unfortunately|不|没|未|无法|别|非|如果|若|除非|否则|只|但|虽|要是|假如|\b(?:not|no|never|none|nor|if|unless|except|without|only|but|however|although|until|while|"
     r"when|instead|cannot|provided)\b|n't\b",
     re.IGNORECASE,
 )
@@ -393,6 +401,8 @@ def around_values(piece: Sentence) -> Sentence:
     valued = [index for index, clause in enumerate(clauses) if has_value(clause)]
     if not valued:
         return piece
+    # What stands right before a value says what it is a value of.
+    valued[:1] = [max(0, valued[0] - 1)] if not _EXCLAIMS.search(clauses[valued[0] - 1]) else valued[:1]
     turning = [index for index, clause in enumerate(clauses) if _TURNS.search(clause)]
     first, last = min(valued[:1] + turning), max(valued[-1:] + turning)
     start, stop = edges[first], len(text[: edges[last + 1]].rstrip(" ,，")) if last + 1 < len(clauses) else len(text)
@@ -418,6 +428,15 @@ def has_value(sentence: str) -> bool:
 def has_name(sentence: str) -> bool:
     """Say whether a sentence holds a path, an address, something quoted, or a capital inside."""
     return _NAMED.search(sentence) is not None
+
+
+def has_amount(sentence: str) -> bool:
+    """Say whether a sentence holds an amount of money, a percentage, a date or a time of day.
+
+    >>> [has_amount(text) for text in ("It costs $12.", "共三百元", "截止 6月30日", "at 9:40", "See line 12.")]
+    [True, True, True, True, False]
+    """
+    return _AMOUNT.search(sentence) is not None
 
 
 def is_listing(sentence: str) -> bool:
