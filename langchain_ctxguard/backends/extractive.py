@@ -68,7 +68,7 @@ PENDING_SHARE = 0.5
 EVICTED_SHARE = 0.4
 """The summary grows by no more than this part of what was evicted, however much its bound would allow."""
 
-SMALL_SHARE = 0.77
+SMALL_SHARE = 0.74
 """The same where little was evicted and all of it is talk: it has few words to spare."""
 
 SMALL_WITH_TOOLS = 0.55

@@ -63,7 +63,7 @@ def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
     """Return how much a sentence would be missed. Stress counts only in the user's mouth: tools and models give no orders."""
     speaker = standing.speaker
     # Bytes, because a letter of some scripts costs as much as a word of others.
-    score = _BASE[speaker] - len(text.encode("utf-8", "replace")) / 20
+    score = _BASE[speaker] - len(text.encode("utf-8", "replace")) / 10
     score += _REPLY * (standing.is_reply and (speaker == "ai" or standing.is_brief)) - _PASTED * standing.is_pasted
     if standing.is_reply and speaker == "ai":
         score += _SHORT_REPLY * standing.is_brief + _OUTCOME * bool(shown & _OUTCOMES)

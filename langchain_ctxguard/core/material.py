@@ -36,7 +36,7 @@ _ASKED_LEAST = 300
 _CARRIED_LEAST = 400
 """Tokens for carried fields: twenty values without their sentences."""
 
-_SUMMARY_OF_EVICTED = 0.79
+_SUMMARY_OF_EVICTED = 0.77
 _FLOOR_SLACK = 48
 
 

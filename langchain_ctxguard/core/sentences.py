@@ -330,7 +330,12 @@ def asks(sentence: str) -> bool:
     >>> asks("Please cancel order 12."), asks("地址在哪里？"), asks("The limit is 500 EUR.")
     (True, True, False)
     """
-    return is_question(sentence) or bool(signs_of(sentence, [Sentence(sentence, 0)], (Sign.REQUEST,))[0])
+    return is_question(sentence) or requests_in(sentence)
+
+
+def requests_in(sentence: str) -> bool:
+    """Say whether a sentence asks for something to be done, in the words requests have."""
+    return bool(signs_of(sentence, [Sentence(sentence, 0)], (Sign.REQUEST,))[0])
 
 
 def prefers_one(sentence: str) -> bool:
