@@ -81,7 +81,7 @@ _THANKS = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"(?<!的)，|, (?!\d)")
-_EXCLAIMS = re.compile(r"[啊呀哇哈呢吧吗][，,]?$|^(?:那|好|嗯|可以|行)[，,]?$")
+_EXCLAIMS = re.compile(r"[啊呀哇哈呢吧吗][，,]?$|^(?:那|好|嗯|可以|行|当然)了?[，,]?$")
 _TURNS = re.compile(
     r"抱歉|遗憾|sorry|unfortunately|不|没|未|无法|别|非|如果|若|除非|否则|只|但|虽|要是|假如|\b(?:not|no|never|none|nor|if|unless|except|without|only|but|however|although|until|while|"
     r"when|instead|cannot|provided)\b|n't\b",
@@ -406,10 +406,12 @@ def around_values(piece: Sentence) -> Sentence:
     valued = [index for index, clause in enumerate(clauses) if has_value(clause)]
     if not valued:
         return piece
-    # What stands right before a value says what it is a value of.
-    valued[:1] = [max(0, valued[0] - 1)] if not _EXCLAIMS.search(clauses[valued[0] - 1]) else valued[:1]
+    opening, closing = valued[0], valued[-1]
+    if opening and not _EXCLAIMS.search(clauses[opening - 1]):
+        # What stands right before a value says what it is a value of.
+        opening -= 1
     turning = [index for index, clause in enumerate(clauses) if _TURNS.search(clause)]
-    first, last = min(valued[:1] + turning), max(valued[-1:] + turning)
+    first, last = min([opening, *turning]), max([closing, *turning])
     start, stop = edges[first], len(text[: edges[last + 1]].rstrip(" ,，")) if last + 1 < len(clauses) else len(text)
     if len(text) - (stop - start) < 6:  # noqa: PLR2004 - it saves nothing
         return piece
