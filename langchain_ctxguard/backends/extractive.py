@@ -403,7 +403,8 @@ class _Reading:
         self.offered = []
 
     def _sort(self, piece: Sentence, signs: AbstractSet[Sign], speaker: Speaker, place: int, *, is_only: bool, is_alone: bool) -> None:
-        asks = is_question(piece.text)
+        # "... anything else?" asks for nothing.
+        asks = is_question(piece.text) and not (speaker == "ai" and without_courtesy(piece).goes_on)
         decided = _decided(piece, signs, asks=asks)
         if decided is not None:
             self.add("decisions", decided.text, _decision(decided), choice_worth(speaker), place)
@@ -706,14 +707,18 @@ class _Fill:
     """Words with digits that something chosen shows."""
 
     chosen: list[_Item] = field(default_factory=list)
+    _shown: list[frozenset[str]] = field(default_factory=list)
+    """The same, for each that was chosen."""
+
     _wishes: int = 0
     _taken: set[int] = field(default_factory=set)
 
     def is_new(self, item: _Item) -> bool:
         """Say whether an item shows a value nothing chosen shows, or is none that lives by its values, as a person's choice of one is."""
-        # One digit is in too many places to say the same.
-        values = {value for value in values_in(item.key) if len(value) > 1}
-        return not values or item.is_the_users or not values <= self.values
+        values = values_in(item.key)
+        # One digit is in too many places to say the same, and two values may stand apart in two sentences and mean a third thing here.
+        is_known = any(len(value) > 1 for value in values) and values <= self.values and any(values <= shown for shown in self._shown)
+        return item.is_the_users or not is_known
 
     def take(self, ranked: Iterable[_Item], part: int) -> None:
         """Choose from `ranked` what fits into a part of the room; open items take their own share of it at most, but one always may."""
@@ -732,7 +737,9 @@ class _Fill:
                 self._wishes += price * is_wish
                 self._taken.add(id(item))
                 self.chosen.append(item)
-                self.values |= values_in(item.key)
+                shown = values_in(item.key)
+                self.values |= shown
+                self._shown.append(shown)
             elif (misses := misses + 1) > 40:  # noqa: PLR2004 - the rest would be crumbs
                 break
 

@@ -33,6 +33,9 @@ _RESULT_LEAST = 40
 _ASKED_LEAST = 300
 """Tokens for what people asked for along the way, where a share of the context would be less."""
 
+_EVIDENCE_LEAST = 150
+"""Tokens for the record of a few calls, where a share of a short conversation would hold none."""
+
 _CARRIED_LEAST = 400
 """Tokens for carried fields: twenty values without their sentences."""
 
@@ -83,7 +86,7 @@ def bounds_of(situation: Situation, plan: Plan, repaired: Repaired, count: Count
     has_tools = any(unit.kind == "tools" for unit in repaired.units)
     summary = min(_most(plan), max(_SUMMARY_LEAST, int(_SUMMARY_CONTEXT_SHARE * context)))
     has_record = has_tools or situation.head.body is not None
-    evidence = int(settings.evidence_share * min(plan.window, context)) if has_record else 0
+    evidence = max(int(settings.evidence_share * min(plan.window, context)), min(_EVIDENCE_LEAST, context // 4)) if has_record else 0
     if plan.inferred != "off" and _may_be_told(situation, repaired):
         evidence = max(evidence, _ASKED_LEAST)
     # In a small window the share would hold no value at all.

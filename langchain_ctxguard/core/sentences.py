@@ -77,7 +77,7 @@ _GREETS = re.compile(
 )
 _THANKS = re.compile(
     r"[,，]\s*(?:(?:(?:有[啥什]么?.{0,6})?请?再?(?:给我?|帮我?)?(?:推荐|介绍)(?:一[下个家处]|几个|个)?.{0,4}|谢谢.{0,5}|多谢.{0,3}|谢了.?|怎么样|可以吗|好吗|行吗|你觉得.{1,3}|麻烦[你您]?了?|"
-    r"please|thanks|thank you|if that's ok(?:ay)?)[,，。.!！?？~]*\s*)+$",
+    r"(?:您看|你看|请问)?还?有(?:什么|其他|其它|别的).{0,10}|please|thanks|thank you|if that's ok(?:ay)?)[,，。.!！?？~]*\s*)+$",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"(?<!的)，|, (?!\d)")
