@@ -124,6 +124,7 @@ _BECAUSE = (" because ", " since ", "因为", "由于")
 _USER_SIGNS = (
     Sign.CORRECTION,
     Sign.EMPHASIS,
+    Sign.PREFERENCE,
     Sign.DEFERRED,
     Sign.PERHAPS_DEFERRED,
     Sign.REQUEST,

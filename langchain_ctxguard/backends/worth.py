@@ -83,7 +83,7 @@ def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
     if Sign.ERROR in shown:
         score += 40 if speaker == "tool" else 6
     if speaker == "user" and not standing.is_pasted:
-        score += 40 * (Sign.EMPHASIS in shown) + 50 * (Sign.CORRECTION in shown)
+        score += 40 * (Sign.EMPHASIS in shown) + 50 * (Sign.CORRECTION in shown) + 30 * (Sign.PREFERENCE in shown and Sign.EMPHASIS not in shown)
     if speaker == "ai" and Sign.NARRATION in shown:
         score -= 12
     if len(text) < 6 and not has_value(text) and not standing.is_reply:  # noqa: PLR2004 - "Thanks", 好的

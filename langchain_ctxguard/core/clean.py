@@ -230,7 +230,7 @@ class _Door:
         known = self.known_items.get(folded(text))
         if known is not None:
             return known
-        asked = self.sources.request_behind(text)
+        asked = self.sources.request_behind(text) or self._translated(text)
         if asked is not None:
             words, key = asked
             return self.known_items.get(folded(_tidy(words))) or item_of(_tidy(words), "user", key)
@@ -242,6 +242,12 @@ class _Door:
         if key is None or not is_noted_task(text) or self.sources.was_found(text) or not self.admits(text):
             return None
         return item_of(text, "ai", key)
+
+    def _translated(self, text: str) -> tuple[str, str] | None:
+        """Return the request a text puts in another language; what stands in any message, or orders, is no translation of a person's words."""
+        if self.sources.was_given(text) or self.sources.written_in(text) is not None or self.sources.was_found(text) or lends_power(folded(text)):
+            return None
+        return self.sources.request_in_another_language(text)
 
     def decisions(self, told: Iterable[Decision]) -> tuple[Decision, ...]:
         """Return the decisions, each with who said what was chosen."""

@@ -20,6 +20,7 @@ from langchain_ctxguard.core.powers import lends_power
 from langchain_ctxguard.core.results import own_words, reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, is_failure, is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.said import rule_in
+from langchain_ctxguard.core.sentences import asks
 from langchain_ctxguard.core.terms import is_question, terms
 from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.summary import Fact, Trust
@@ -45,6 +46,10 @@ _LEAD = 240
 _TOLD_SENTENCES = 4_000
 _SENTENCE_END = re.compile(r"[。！？；!?;\n]+|\.(?=\s|$)")
 _DIGITS = re.compile(r"\d+")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_NAMES = re.compile(r"[A-Za-z0-9][\w./@-]*", re.ASCII)
+"""What stands in a translation as it stood: numbers, names in Latin letters, addresses."""
+
 _SAYING = frozenset("user usern custo clien says said saved noted recor store stored claim state report 用户 客户 表示 声称 记录 保存".split())  # noqa: SIM905
 _POWERS = re.compile("[\u00b2\u00b3\u00b9\u2070-\u209f\u00bc-\u00be\u2150-\u215f]")
 _WIDE = "\u2e80"
@@ -314,6 +319,22 @@ class Sources:
         found = self._asked.behind(words) or self._asked_before.behind(words)
         # Another number is no retelling: it stays as it was told, and the control fields catch it.
         return found if found is not None and {*_DIGITS.findall(folded(words))} <= {*_DIGITS.findall(found[0])} else None
+
+    def request_in_another_language(self, words: str) -> tuple[str, str] | None:
+        """Return the request that `words` put in another language, and its message: by its numbers and names, else the only one there is.
+
+        A translation shares no other words with what it translates. `None` where a request of the same language might be meant, or two are.
+        """
+        is_han = _HAN.search(words) is not None
+        asked = [(sentence, key) for sentence, key in self._asked.told if asks(sentence)]
+        foreign = [(sentence, key) for sentence, key in asked if (_HAN.search(sentence) is not None) != is_han]
+        if not foreign or len(foreign) < len(asked):
+            return None
+        exact = {word.casefold() for word in _NAMES.findall(folded(words))}
+        shared = [len(exact & {word.casefold() for word in _NAMES.findall(folded(sentence))}) for sentence, _ in foreign]
+        best = max(shared)
+        found = [request for request, number in zip(foreign, shared, strict=True) if number == best]
+        return found[-1] if best or len(foreign) == 1 else None
 
     def passed_on(self, words: str) -> tuple[str, str] | None:
         """Return the sentence of a tool or the assistant that a retelling rests on, and its message; `None` where there is none like it."""

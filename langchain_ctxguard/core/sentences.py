@@ -40,8 +40,10 @@ _CHOOSES = re.compile(
 )
 _OBSERVES = re.compile(
     r"\b(?:returns|returned|got|gets|shows|showed|printed|prints|raises|raised|gives|gave|was|were|is|are|appears|fails|failed|throws|happens|came|"
-    r"sees|saw|contains|sent to|ended|reads|produced|displays|used to)\b|返回|显示|得到|变成|出现|结果是|收到了|报了"
+    r"sees|saw|see|contains|sent to|ended|reads|produced|displays|used to|why|whether|how come|picks|chooses|uses|takes|sends|writes|loads|calls|"
+    r"keeps|puts|goes|seems|behaves|complains|warns|crashes|crashed|hangs|hung)\b|返回|显示|得到|变成|出现|结果是|收到了|报了|为什么|怎么|却|居然|竟然"
 )
+_INSTEAD = re.compile(r"\binstead\b(?! of)")
 _COUNTED = re.compile(r"[二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]|一[元块美天日号月年周岁%]")
 
 
@@ -101,6 +103,9 @@ class Sign(StrEnum):
 
     CORRECTION = "correction"
     EMPHASIS = "emphasis"
+    PREFERENCE = "preference"
+    """What a person would like better. It is no condition, and what it stands beside is still asked for."""
+
     DEFERRED = "deferred"
     """Asked for, but not right now: `please also`, `TODO`, 待办."""
 
@@ -138,8 +143,17 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
     Sign.EMPHASIS: (
         *("remember", "make sure", "never", "always", "must", "important", "do not", "don't", "only", "under no circumstances", "at all times"),
         *("required", "ensure", "critical", "note that", "without", "refuse", "not allowed", "prefer", "no longer", "mustn't", "shall not"),
+        *("avoid", "refrain from", "off limits", "off-limits", "hands off", "stay away from", "keep out of", "allergic", "i can't eat", "forbidden"),
+        *("stop sending", "stop calling", "stop asking", "leave out", "except for", "nothing but", "no more than", "under no", "by no means"),
+        *("避免", "别用", "别发", "别动", "别碰", "别改", "别删", "别给", "别让", "别在", "别去", "别订", "别选", "别放", "别加", "别说", "别写", "别提", "别打", "别联系"),
+        *("不接受", "不吃", "过敏", "忌口", "谢绝", "切忌", "不允许", "以外不", "不超过", "不得超过"),
         *("记住", "一定", "务必", "必须", "不要", "不得", "禁止", "严禁", "切勿", "请勿", "千万", "不能", "不可", "只能", "始终", "永远", "注意"),
         *("重要", "谨记", "不许", "不准", "别再", "别把", "不同意", "拒绝", "只允许"),
+    ),
+    Sign.PREFERENCE: (
+        *("i'd rather", "i would rather", "rather not", "preferably", "ideally", "i like", "i love", "i hate", "i dislike", "i don't like", "not a fan of"),
+        *("my favourite", "my favorite", "i'm used to", "if possible", "i usually", "suits me", "works better for me", "easier for me"),
+        *("更喜欢", "喜欢", "偏好", "最好", "尽量", "宁可", "宁愿", "讨厌", "不喜欢", "不想", "习惯", "倾向于", "比较想"),
     ),
     Sign.DEFERRED: (
         *("please also", "also please", "also need", "also want", "todo", "to-do", "don't forget", "still need", "still needs", "still to do"),
@@ -165,7 +179,7 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
     Sign.CHOICE: (
         *("go ahead", "proceed with", "i'll take", "i'll use", "i'll pay", "i'll go for", "i would like to book", "i'd like to book", "let's keep"),
         *("let's use", "let's do", "i'd prefer", "i would prefer", "i don't need", "i don't want", "no need for", "i'll skip", "i'll pass"),
-        *("too expensive", "too much", "over my budget", "above my budget", "out of my budget", "sounds good", "works for me", "i like", "instead"),
+        *("too expensive", "too much", "over my budget", "above my budget", "out of my budget", "sounds good", "works for me", "i like"),
         *(
             "就去",
             "就订",
@@ -317,7 +331,7 @@ def signs_of(text: str, pieces: Sequence[Sentence], wanted: Collection[Sign] = t
             if phrase in folded:
                 for at in _places(folded, phrase):
                     found[bisect_right(starts, at) - 1].add(sign)
-    for sign, shows in ((Sign.DECISION, prefers_one), (Sign.CORRECTION, _contradicts)):
+    for sign, shows in ((Sign.DECISION, prefers_one), (Sign.CHOICE, _swaps), (Sign.CORRECTION, _contradicts)):
         if sign in wanted:
             for index in (index for index, piece in enumerate(pieces) if shows(piece.text)):
                 found[index].add(sign)
@@ -347,6 +361,12 @@ def prefers_one(sentence: str) -> bool:
     folded = fold(sentence)
     at = next((place for mark in _OVER if (place := folded.find(mark)) >= 0), -1)
     return at >= 0 and _CHOOSES.search(folded[:at]) is not None and _OBSERVES.search(folded[:at]) is None
+
+
+def _swaps(sentence: str) -> bool:
+    """Recognise what somebody takes `instead`, with nothing named that it is taken for. That something came instead is an observation."""
+    folded = fold(sentence)
+    return "instead" in folded and _INSTEAD.search(folded) is not None and _OBSERVES.search(folded) is None
 
 
 def _contradicts(sentence: str) -> bool:
