@@ -30,7 +30,7 @@ from langchain_ctxguard.backends.worth import (
 )
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import is_synthetic
-from langchain_ctxguard.core.left_out import Kind, counted, kind_of
+from langchain_ctxguard.core.left_out import Kind, counted, kind_shown
 from langchain_ctxguard.core.lexicon import is_acknowledgement, is_formula
 from langchain_ctxguard.core.render import CLOSED_SHOWN, closed_items, render_decision, render_fact, render_item, render_summary
 from langchain_ctxguard.core.merge import CLOSED_LENGTH
@@ -209,6 +209,11 @@ class _Quote(NamedTuple):
     piece: Sentence
     speaker: Speaker
     source: str | None
+    shown: AbstractSet[Sign] = frozenset()
+
+    def kind(self) -> Kind | None:
+        """Return what it is counted as where it is left out."""
+        return kind_shown(self.piece.text, self.speaker, self.shown)
 
     def fact(self) -> Fact:
         quote = None if self.source is None else self.piece.text
@@ -386,7 +391,7 @@ class _Reading:
                 + 4 * (index in edges)
             )
             told = piece if score >= STRESSED or speaker not in ("user", "ai") else without_courtesy(piece)
-            self.add("facts", piece.text, _Quote(told, speaker, source), score + ANSWER * (is_reply and index == 0), place)
+            self.add("facts", piece.text, _Quote(told, speaker, source, signs), score + ANSWER * (is_reply and index == 0), place)
             if is_reply:
                 self.offered.append(key_of(piece.text))
         return set().union(*shown)
@@ -669,12 +674,8 @@ class _Selection:
     @cached_property
     def _weighty(self) -> dict[str, tuple[Kind, _Item]]:
         """New facts that are counted where they are left out, by key."""
-        found = {
-            item.key: (kind_of(item.value.piece.text, item.value.speaker), item)
-            for item in self._reading.items.values()
-            if item.section == "facts" and item.place >= 0 and isinstance(item.value, _Quote)
-        }
-        return {key: (kind, item) for key, (kind, item) in found.items() if kind is not None}
+        new = (item for item in self._reading.items.values() if item.section == "facts" and item.place >= 0)
+        return {item.key: (kind, item) for item in new if isinstance(item.value, _Quote) and (kind := item.value.kind()) is not None}
 
     def _as_shown(self, draft: SummaryDraft) -> StructuredSummary:
         """Return the draft as it will stand in the summary: beside the requests, everything in somebody's mouth."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from langchain_ctxguard.core.sentences import Sentence, Sign, has_amount, reports_error, signs_of
@@ -18,9 +19,15 @@ def kind_of(statement: str, said_by: Origin | None) -> Kind | None:
     >>> kind_of("Error: no seat left", "tool"), kind_of("No, I meant Oslo.", "user"), kind_of("It costs 12 EUR.", "ai"), kind_of("Fine.", "ai")
     ('errors', 'corrections', 'amounts', None)
     """
+    wanted = (Sign.CORRECTION,) if said_by == "user" else ()
+    return kind_shown(statement, said_by, signs_of(statement, [Sentence(statement, 0)], wanted)[0])
+
+
+def kind_shown(statement: str, said_by: Origin | None, shown: AbstractSet[Sign]) -> Kind | None:
+    """Return the same of a sentence whose signs are known."""
     if reports_error(statement):
         return "errors"
-    if said_by == "user" and signs_of(statement, [Sentence(statement, 0)], (Sign.CORRECTION,))[0]:
+    if said_by == "user" and Sign.CORRECTION in shown:
         return "corrections"
     return "amounts" if has_amount(statement) else None
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
+from langchain_ctxguard.core.field_patterns import stands_in
 from langchain_ctxguard.core.terms import fold, is_question
 
 LONGEST = 300
@@ -44,22 +45,20 @@ _OBSERVES = re.compile(
     r"keeps|puts|goes|seems|behaves|complains|warns|crashes|crashed|hangs|hung)\b|返回|显示|得到|变成|出现|结果是|收到了|报了|为什么|怎么|却|居然|竟然"
 )
 _INSTEAD = re.compile(r"\binstead\b(?! of)")
-_COUNTED = re.compile(r"[二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]|一[元块美天日号月年周岁%]")
 
 
-_AMOUNT = re.compile(
-    r"[$€£¥￥]\s?[0-9]|[0-9０-９一二两三四五六七八九十百千万][0-9０-９,.，]*\s?(?:元|块钱|块|万|美元|欧元|%|％|usd\b|eur\b|cny\b|rmb\b|gbp\b|dollars?\b|euros?\b|percent\b)|"
-    r"(?:usd|eur|cny|rmb|gbp)\s?[0-9]|[0-9]{4}[-/年.][0-9]{1,2}|[0-9]{1,2}月[0-9]{1,2}|[0-9]{1,2}[:：点][0-9]{2}|"
+_AMOUNT = (
+    r"(?i)[$€£¥￥][\s]?[0-9]|[0-9０-９一二两三四五六七八九十百千万][0-9０-９,.，]*[\s]?(?:元|块钱|块|万|美元|欧元|%|％|usd\b|eur\b|cny\b|rmb\b|gbp\b|dollars?\b|euros?\b|percent\b)|"
+    r"(?:usd|eur|cny|rmb|gbp)[\s]?[0-9]|[0-9]{4}[-/年.][0-9]{1,2}|[0-9]{1,2}月[0-9]{1,2}|[0-9]{1,2}[:：点][0-9]{2}|"
     r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.? [0-9]{1,2}\b|\b[0-9]{1,2}(?:st|nd|rd|th)? (?:jan|feb|mar|apr|may|june?|"
-    r"july?|aug|sept?|oct|nov|dec)",
-    re.IGNORECASE,
+    r"july?|aug|sept?|oct|nov|dec)"
 )
-_SPELT = re.compile(
-    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|dozen)\b|"
-    r"(?<!the )(?<!this )(?<!that )(?<!new )(?<!which )\bone (?:checked |carry-on |more )?(?:bag|passenger|night|day|week|month|year|person|adult|child|ticket|room|"
-    r"hour|seat|item|piece|way|stop|copy|minute|percent)\b",
-    re.IGNORECASE,
+_IN_WORDS = (
+    r"(?i)\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|dozen)\b|"
+    r"\bone (?:checked |carry-on |more )?(?:bag|passenger|night|day|week|month|year|person|adult|child|ticket|room|hour|seat|item|piece|way|stop|copy|minute|"
+    r"percent)\b|[二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]|一[元块美天日号月年周岁%]"
 )
+"""A number in words, English or Chinese."""
 
 _LISTED = re.compile(
     r"\d{1,6}\s?[:|]\s|[+-]{3} |@@ |[│├└]|\+ ?\S|"
@@ -331,8 +330,8 @@ def signs_of(text: str, pieces: Sequence[Sentence], wanted: Collection[Sign] = t
             if phrase in folded:
                 for at in _places(folded, phrase):
                     found[bisect_right(starts, at) - 1].add(sign)
-    for sign, shows in ((Sign.DECISION, prefers_one), (Sign.CHOICE, _swaps), (Sign.CORRECTION, _contradicts)):
-        if sign in wanted:
+    for sign, hints, shows in _JUDGED:
+        if sign in wanted and any(hint in folded for hint in hints):
             for index in (index for index, piece in enumerate(pieces) if shows(piece.text)):
                 found[index].add(sign)
     return [found.get(index, _NOTHING) for index in range(len(pieces))]
@@ -375,6 +374,14 @@ def _contradicts(sentence: str) -> bool:
     if folded.startswith(("no, ", "nope", "no - ", "不，", "不,")) or (" but " in folded and "not " in folded.partition(" but ")[0]):
         return True
     return _GIVES_IN.search(folded) is not None
+
+
+_JUDGED: tuple[tuple[Sign, tuple[str, ...], Callable[[str], bool]], ...] = (
+    (Sign.DECISION, _OVER, prefers_one),
+    (Sign.CHOICE, ("instead",), _swaps),
+    (Sign.CORRECTION, ("no", "but ", "不", "那", "还是", "in that case", "make it", "what about"), _contradicts),
+)
+"""What a list of phrases cannot tell: the sign, what a text must hold for it, and the judgement on one sentence."""
 
 
 def _places(folded: str, phrase: str) -> Iterator[int]:
@@ -449,7 +456,7 @@ def refers_back(text: str) -> bool:
 
 def has_value(sentence: str) -> bool:
     """Say whether a sentence holds a number, in digits or counted in Chinese."""
-    return _NUMBER.search(sentence) is not None or _COUNTED.search(sentence) is not None or _SPELT.search(sentence) is not None
+    return _NUMBER.search(sentence) is not None or stands_in(_IN_WORDS, sentence)
 
 
 def has_name(sentence: str) -> bool:
@@ -463,7 +470,7 @@ def has_amount(sentence: str) -> bool:
     >>> [has_amount(text) for text in ("It costs $12.", "共三百元", "截止 6月30日", "at 9:40", "See line 12.")]
     [True, True, True, True, False]
     """
-    return _AMOUNT.search(sentence) is not None
+    return stands_in(_AMOUNT, sentence)
 
 
 def is_listing(sentence: str) -> bool:
