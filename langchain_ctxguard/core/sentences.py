@@ -82,7 +82,7 @@ _THANKS = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"(?<!的)，|, (?!\d)")
-_EXCLAIMS = re.compile(r"[啊呀哇哈呢吧吗][，,]?$|^(?:那|好|嗯|可以|行|当然)了?[，,]?$")
+_EXCLAIMS = re.compile(r"[啊呀哇哈呢吧吗][，,]?$|^(?:真[好棒]|那|好|嗯|可以|行|当然)了?[，,]?$")
 _TURNS = re.compile(
     r"抱歉|遗憾|sorry|unfortunately|不|没|未|无法|别|非|如果|若|除非|否则|只|但|虽|要是|假如|\b(?:not|no|never|none|nor|if|unless|except|without|only|but|however|although|until|while|"
     r"when|instead|cannot|provided)\b|n't\b",
@@ -251,6 +251,7 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
         *("星期", "周一", "周二", "周三", "周四", "周五", "周六", "周日", "明天", "今天", "后天", "下周", "月底", "截止"),
     ),
 }
+_SCREENS = {sign: "|".join(phrase.replace("[", r"\[").replace("]", r"\]") for phrase in phrases) for sign, phrases in _PHRASES.items()}
 _NOTHING: frozenset[Sign] = frozenset()
 
 
@@ -326,12 +327,13 @@ def signs_of(text: str, pieces: Sequence[Sentence], wanted: Collection[Sign] = t
     starts = [piece.start for piece in pieces]
     found: defaultdict[int, set[Sign]] = defaultdict(set)
     for sign in wanted:
-        for phrase in _PHRASES[sign]:
+        # One pass over the text says of most signs that none of their phrases is in it.
+        for phrase in _PHRASES[sign] if stands_in(_SCREENS[sign], folded) else ():
             if phrase in folded:
                 for at in _places(folded, phrase):
                     found[bisect_right(starts, at) - 1].add(sign)
     for sign, hints, shows in _JUDGED:
-        if sign in wanted and any(hint in folded for hint in hints):
+        if sign in wanted and stands_in(hints, folded):
             for index in (index for index, piece in enumerate(pieces) if shows(piece.text)):
                 found[index].add(sign)
     return [found.get(index, _NOTHING) for index in range(len(pieces))]
@@ -376,10 +378,10 @@ def _contradicts(sentence: str) -> bool:
     return _GIVES_IN.search(folded) is not None
 
 
-_JUDGED: tuple[tuple[Sign, tuple[str, ...], Callable[[str], bool]], ...] = (
-    (Sign.DECISION, _OVER, prefers_one),
-    (Sign.CHOICE, ("instead",), _swaps),
-    (Sign.CORRECTION, ("no", "but ", "不", "那", "还是", "in that case", "make it", "what about"), _contradicts),
+_JUDGED: tuple[tuple[Sign, str, Callable[[str], bool]], ...] = (
+    (Sign.DECISION, "|".join(_OVER), prefers_one),
+    (Sign.CHOICE, "instead", _swaps),
+    (Sign.CORRECTION, "no|but |不|那|还是|in that case|make it|what about", _contradicts),
 )
 """What a list of phrases cannot tell: the sign, what a text must hold for it, and the judgement on one sentence."""
 
