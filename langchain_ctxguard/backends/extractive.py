@@ -242,6 +242,11 @@ class _Item:
             return self.value.speaker == "user"
         return self.section in ("pending_items", "decisions") if not isinstance(self.value, Fact) else self.value.said_by == "user"
 
+    def trim(self) -> None:
+        """Tell of what a person or the assistant said no greeting and no thanks; what is stressed stays whole."""
+        if isinstance(self.value, _Quote) and self.value.speaker in ("user", "ai") and self.score < STRESSED:
+            self.value = self.value._replace(piece=without_courtesy(self.value.piece))
+
     def shorten(self) -> None:
         """Tell of a sentence of the assistant's only the clauses around its values."""
         if isinstance(self.value, _Quote) and self.value.speaker == "ai":
@@ -387,11 +392,16 @@ class _Reading:
             score = (
                 ERROR
                 if index == error_at
-                else worth(piece.text, signs, standing._replace(is_pasted=is_pasted and index >= OPENING, is_item=is_long and _is_item(text, piece)))
+                else worth(
+                    piece.text,
+                    signs,
+                    standing
+                    if not (is_pasted or is_long)
+                    else Standing(*standing[:2], is_pasted and index >= OPENING, is_long and _is_item(text, piece)),
+                )
                 + 4 * (index in edges)
             )
-            told = piece if score >= STRESSED or speaker not in ("user", "ai") else without_courtesy(piece)
-            self.add("facts", piece.text, _Quote(told, speaker, source, signs), score + ANSWER * (is_reply and index == 0), place)
+            self.add("facts", piece.text, _Quote(piece, speaker, source, signs), score + ANSWER * (is_reply and index == 0), place)
             if is_reply:
                 self.offered.append(key_of(piece.text))
         return set().union(*shown)
@@ -410,7 +420,9 @@ class _Reading:
 
     def _sort(self, piece: Sentence, signs: AbstractSet[Sign], speaker: Speaker, place: int, *, is_only: bool, is_alone: bool) -> None:
         # "... anything else?" asks for nothing.
-        asks = is_question(piece.text) and not (speaker == "ai" and without_courtesy(piece).goes_on)
+        asks = is_question(piece.text)
+        if asks and speaker == "ai":
+            asks = not without_courtesy(piece).goes_on
         decided = _decided(piece, signs, asks=asks)
         if decided is not None:
             self.add("decisions", decided.text, _decision(decided), choice_worth(speaker), place)
@@ -603,6 +615,8 @@ class _Selection:
     def _chosen(self, room: int, told: str) -> list[_Item]:
         """Return what has room: what went wrong first, then what is new, then what was carried over; what repeats values comes last."""
         ranked = self._ranked()
+        for item in ranked[:_LOOKED_AT]:
+            item.trim()
         if sum(self._cost(item.line()) for item in ranked[:_LOOKED_AT]) > room:
             ranked = [item for item in ranked if item.score > LEAST]
             for item in ranked[:_LOOKED_AT]:
@@ -662,20 +676,19 @@ class _Selection:
                 return draft
             kept = kept[max(1, len(kept) // 16) :]
 
-
     def _counted(self, draft: SummaryDraft, told: Sequence[_Item]) -> SummaryDraft:
         """Return the draft with a count of the new errors, corrections, amounts and dates it does not tell."""
         shown = {item.key for item in told}
         values = {value for text in (draft.user_intent, *self._requests) for value in values_in(text)}.union(*(values_in(item.key) for item in told))
         missing = (weighty for key, weighty in self._weighty.items() if key not in shown)
-        left_out = counted(kind for kind, item in missing if kind != "amounts" or not values_in(item.key) <= values)
+        left_out = counted(kind for kind, told_by_it in missing if kind != "amounts" or not told_by_it <= values)
         return draft.model_copy(update={"left_out": left_out})
 
     @cached_property
-    def _weighty(self) -> dict[str, tuple[Kind, _Item]]:
-        """New facts that are counted where they are left out, by key."""
+    def _weighty(self) -> dict[str, tuple[Kind, frozenset[str]]]:
+        """New facts that are counted where they are left out, by key, with their values."""
         new = (item for item in self._reading.items.values() if item.section == "facts" and item.place >= 0)
-        return {item.key: (kind, item) for item in new if isinstance(item.value, _Quote) and (kind := item.value.kind()) is not None}
+        return {item.key: (kind, values_in(item.key)) for item in new if isinstance(item.value, _Quote) and (kind := item.value.kind()) is not None}
 
     def _as_shown(self, draft: SummaryDraft) -> StructuredSummary:
         """Return the draft as it will stand in the summary: beside the requests, everything in somebody's mouth."""

@@ -63,10 +63,39 @@ _HEADS = (
     "date|日期|日子|婚期|档期",
     "time|时间",
 )
-_OF_MANY = frozenset([
-    *("phone number", "email address", "server", "endpoint", "path", "price", "unit price", "size", "weight", "duration", "time", "date", "amount"),
-    *("temperature", "quantity", "total price", "fee", "rate", "discount", "check-in", "check-out", "headcount", "share", "start date", "end date"),
-])
+_OF_MANY = frozenset(
+    [
+        *(
+            "phone number",
+            "email address",
+            "server",
+            "endpoint",
+            "path",
+            "price",
+            "unit price",
+            "size",
+            "weight",
+            "duration",
+            "time",
+            "date",
+            "amount",
+        ),
+        *(
+            "temperature",
+            "quantity",
+            "total price",
+            "fee",
+            "rate",
+            "discount",
+            "check-in",
+            "check-out",
+            "headcount",
+            "share",
+            "start date",
+            "end date",
+        ),
+    ]
+)
 """Heads of labels that any number of things have at once."""
 
 _HEAD_OF = {word: row.split("|", 1)[0] for row in _HEADS for word in row.split("|")}

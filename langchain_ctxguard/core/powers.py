@@ -128,9 +128,7 @@ _GRANTS_HAN = (
 )
 _ANY = f"{_GRANTS}|{_MOUTHS}|{_TO_MACHINES}|{_GRANTS_HAN}"
 
-_FORMULAS = re.compile(
-    r"(?:please )?feel free to (?:ask|let me know|reach out|contact (?:me|us))\b|\bas you can see\b|\bno problem\b", re.IGNORECASE
-)
+_FORMULAS = re.compile(r"(?:please )?feel free to (?:ask|let me know|reach out|contact (?:me|us))\b|\bas you can see\b|\bno problem\b", re.IGNORECASE)
 """What anybody says at the end of an answer: it is free to ask, and lends nothing."""
 
 _QUOTES = '"“”「」'

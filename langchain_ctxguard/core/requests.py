@@ -37,7 +37,11 @@ def asked_in(messages: Sequence[BaseMessage]) -> list[str]:
 def is_answered_by_a_word(text: str) -> bool:
     """Say whether a request is one plain question: once something else was asked, its answer is worth more than it.
 
-    >>> is_answered_by_a_word("它家的营业时间是什么时候啊？"), is_answered_by_a_word("Which of the 3 hotels is open?"), is_answered_by_a_word("Please book it.")
+    >>> (
+    ...     is_answered_by_a_word("它家的营业时间是什么时候啊？"),
+    ...     is_answered_by_a_word("Which of the 3 hotels is open?"),
+    ...     is_answered_by_a_word("Please book it."),
+    ... )
     (True, False, False)
     """
     return len(text) <= _PLAIN and is_question(text) and not has_value(text) and not requests_in(text)
