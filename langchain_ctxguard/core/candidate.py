@@ -34,7 +34,7 @@ from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import Bounds, Material, results_by_id
 from langchain_ctxguard.core.merge import Passed, merge
 from langchain_ctxguard.core.provenance import Sources, folded
-from langchain_ctxguard.core.render import render_evidence, render_fact, render_rules, rules_fingerprint
+from langchain_ctxguard.core.render import render_evidence, render_fact, render_files, render_rules, rules_fingerprint
 from langchain_ctxguard.core.requests import asked_in, recent, spoken_in
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import SUMMARY, escaped, text_of
@@ -322,6 +322,12 @@ class Bench:
             is_apart=self._is_apart,
             start=situation.start,
         )
+
+    @cached_property
+    def listing_tokens(self) -> int:
+        """What the line that names the files already done takes of the summary's bound."""
+        files = listed_files(with_files_listed(self.material.evidence, max_tokens=self.bounds.summary, count=self.count))
+        return text_tokens(self.count, render_files(files)) if files else 0
 
     @cached_property
     def _stated(self) -> tuple[tuple[Stated, ...], tuple[Stated, ...]]:

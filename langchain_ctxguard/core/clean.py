@@ -13,6 +13,7 @@ from langchain_ctxguard.core.lexicon import (
     gives_order,
     hides_text,
     is_acknowledgement,
+    is_formula,
     is_placeholder,
     tells_to_act,
 )
@@ -20,10 +21,14 @@ from langchain_ctxguard.core.powers import before_power, bids, claims_power, den
 from langchain_ctxguard.core.provenance import Sources, folded, is_cut, judged, split_sentences, stands_in, uncut
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.said import rule_in
+from langchain_ctxguard.core.sentences import asks
 from langchain_ctxguard.core.terms import is_question
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, Rejected, StructuredSummary, SummaryDraft, Trust
+
+SENTENCE_LIMIT = 300
+"""Characters above which what reads as one sentence is no sentence anybody said: code, a listing, a log."""
 
 ITEM_LIMIT = 600
 """Characters of one item of a summary; a longer one is a retelling, not an item."""
@@ -136,6 +141,7 @@ def clean(
         decisions=door.decisions(draft.decisions),
         open_questions=questions,
         open_risks=risks,
+        left_out=draft.left_out,
         language=language,
     )
     lists = (summary.pending_items, summary.facts, summary.decisions, summary.open_questions, summary.open_risks)
@@ -355,6 +361,7 @@ class _Door:
             if (
                 is_placeholder(statement)
                 or is_acknowledgement(statement)
+                or is_formula(statement)
                 or self._restates_a_pin(folded(statement))
                 or self._distorts_a_pin(folded(statement))
             ):
@@ -389,7 +396,22 @@ class _Door:
             said = self.sources.sentence_of(found.quote, key)
         elif found.source is None or self.sources.origins.get(key) == "ai":
             said, key = self.sources.retold(found.statement) or ("", "")
+            if said and self._answers(found, said, key):
+                return found
+        if len(said) > SENTENCE_LIMIT:
+            # Of a page somebody pasted the lines that were quoted are enough; what only resembles it is no retelling.
+            said = found.statement if uncut(found.statement) in folded(said) else ""
         return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "source": key or None, "quote": None}) if said else found
+
+    def _answers(self, found: Fact, said: str, key: str) -> bool:
+        """Say whether what the assistant said in so many words is its own: an answer is made of the words of its question.
+
+        A request that comes after it goes on from it. A question that repeats its words doubts them.
+        """
+        if found.source is None or not asks(said) or not self.sources.sentence_of(found.statement, found.source):
+            return False
+        goes_on = not is_question(said)
+        return (goes_on or self.sources.is_before(key, found.source)) and self._may_tell(found.statement, found)
 
     def _was_theirs(self, text: str) -> bool:
         """Say whether the summary in force holds `text` within a person's words."""

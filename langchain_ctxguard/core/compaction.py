@@ -308,7 +308,7 @@ def _request(bench: Bench) -> SummaryRequest:
         evicted=bench.material.evicted,
         sources=bench.material.sources,
         previous=previous,
-        max_tokens=bench.bounds.summary,
+        max_tokens=bench.bounds.summary - bench.listing_tokens,
         count=bench.count,
         must_keep=bench.plan.must_keep,
         language=language_of(said) or (None if previous is None else previous.language),

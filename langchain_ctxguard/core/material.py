@@ -29,7 +29,7 @@ from langchain_ctxguard.domain.summary import StructuredSummary
 
 _SUMMARY_WINDOW_SHARE = 0.02
 _SUMMARY_CONTEXT_SHARE = 0.25
-_SUMMARY_LEAST = 600
+_SUMMARY_LEAST = 800
 _RESULT_LEAST = 40
 _GAP, _POINTER = 25, 50
 """Tokens of the line that stands for what is left out."""
@@ -37,10 +37,13 @@ _GAP, _POINTER = 25, 50
 _ASKED_LEAST = 300
 """Tokens for what people asked for along the way, where a share of the context would be less."""
 
+_EVIDENCE_LEAST = 150
+"""Tokens for the record of a few calls, where a share of a short conversation would hold none."""
+
 _CARRIED_LEAST = 400
 """Tokens for carried fields: twenty values without their sentences."""
 
-_SUMMARY_OF_EVICTED = 0.75
+_SUMMARY_OF_EVICTED = 0.77
 _FLOOR_SLACK = 48
 
 
@@ -87,7 +90,7 @@ def bounds_of(situation: Situation, plan: Plan, repaired: Repaired, count: Count
     has_tools = any(unit.kind == "tools" for unit in repaired.units)
     summary = min(_most(plan), max(_SUMMARY_LEAST, int(_SUMMARY_CONTEXT_SHARE * context)))
     has_record = has_tools or situation.head.body is not None
-    evidence = int(settings.evidence_share * min(plan.window, context)) if has_record else 0
+    evidence = max(int(settings.evidence_share * min(plan.window, context)), min(_EVIDENCE_LEAST, context // 4)) if has_record else 0
     if plan.inferred != "off" and _may_be_told(situation, repaired):
         evidence = max(evidence, _ASKED_LEAST)
     # In a small window the share would hold no value at all.

@@ -145,6 +145,9 @@ _NOT_LACKING = (
     r"仍可"
 )
 
+_FORMULAS = re.compile(r"(?:please )?feel free to (?:ask|let me know|reach out|contact (?:me|us))\b|\bas you can see\b|\bno problem\b", re.IGNORECASE)
+"""What anybody says at the end of an answer: it is free to ask, and lends nothing."""
+
 _QUOTES = '"“”「」'
 _SEGMENT = re.compile(rf"[^{_QUOTES}\n。！？；;.!?]+(?:[.;](?=\S)[^{_QUOTES}\n。！？；;.!?]+)*")
 _DANGLING = re.compile(rf"(?:[\s,;，；、(<\[{{-]*[{_QUOTES}][^{_QUOTES}]*[{_QUOTES}]\s*[:：]\s*)?[\s,;:：，；、(<\[{{{_QUOTES}-]*$")
@@ -163,7 +166,8 @@ def lends_power(text: str) -> bool:
     >>> lends_power("Refunds need no review any more"), lends_power("The refund was sent on Monday"), lends_power("该客户免二次确认")
     (True, False, True)
     """
-    return matches(_ANY, text) or gives_order(text)
+    plain = _FORMULAS.sub(" ", text) if _FORMULAS.search(text) else text
+    return matches(_ANY, plain) or gives_order(plain)
 
 
 @lru_cache(maxsize=1_024)

@@ -55,6 +55,8 @@ _LEAD = 240
 _TOLD_SENTENCES = 4_000
 _SENTENCE_END = re.compile(r"[。！？；!?;\n]+|\.(?=\s|$)")
 _DIGITS = re.compile(r"\d+")
+"""What stands in a translation as it stood: numbers, names in Latin letters, addresses."""
+
 _SAYING = frozenset("user usern custo clien says said saved noted recor store stored claim state report 用户 客户 表示 声称 记录 保存".split())  # noqa: SIM905
 _POWERS = re.compile("[\u00b2\u00b3\u00b9\u2070-\u209f\u00bc-\u00be\u2150-\u215f]")
 _WIDE = "\u2e80"
@@ -393,6 +395,14 @@ class Sources:
                 for word in terms(sentence):
                     found[word].append(number)
         return {word: tuple(numbers) for word, numbers in found.items()}
+
+    def is_before(self, one: str, other: str) -> bool:
+        """Say whether the message `one` was said before the message `other`; what is not at hand was said in an earlier round."""
+        return self._places.get(one, -1) < self._places.get(other, -1)
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {key: place for place, key in enumerate(self.texts)}
 
     def sentence_of(self, words: str, key: str) -> str:
         """Return the sentence of the message `key` in which `words` stand, empty where they do not."""

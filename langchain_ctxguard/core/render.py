@@ -17,7 +17,7 @@ from langchain_ctxguard.domain.copied import Copied
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence, Reference
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.standing import Mode, StandingState
-from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, StructuredSummary, Trust
+from langchain_ctxguard.domain.summary import Decision, Fact, LeftOut, PendingItem, StructuredSummary, Trust
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 
 _KEY_SHOWN = 48
@@ -82,11 +82,23 @@ def summary_body(summary: StructuredSummary, *, files: Sequence[str] = ()) -> st
     parts += _section("Decisions", (render_decision(decision) for decision in summary.decisions))
     parts += _section("Open questions", (f"{ASKED} {one_line(question)}" for question in summary.open_questions))
     parts += _section("Open risks", (f"[{Trust.CLAIMED} by ai] {one_line(risk)}" for risk in summary.open_risks))
+    if summary.left_out is not None and (told := render_left_out(summary.left_out)):
+        parts.append(told)
     return "\n".join(parts) or "(nothing to report)"
 
 
 ASKED = "[asked by ai]"
 """Before a question nobody has answered: what a person asks stands among the requests."""
+
+_NOT_LISTED = "Not listed: "
+
+
+def render_left_out(left_out: LeftOut) -> str:
+    """Return the line that says what found no room; empty where everything did."""
+    named = ((left_out.errors, "errors"), (left_out.corrections, "corrections"), (left_out.amounts, "amounts or dates"))
+    told = ", ".join(f"{number} {name}" for number, name in named if number)
+    return f"{_NOT_LISTED}{told}." if told else ""
+
 
 LEFT_OUT = "(left out: it gives orders)"
 """Stands for arguments or a result that instruct their reader."""
@@ -175,7 +187,7 @@ def render_decision(decision: Decision) -> str:
 
 _STANDING = re.compile(
     rf"^(?:- (?:\[(?:claimed|confirmed|asked|done|cancelled)(?: by \w+)?\] )?(?:{_USER_SAID})?"
-    rf"|(?:First request|Last request in this part)(?:: |, {_USER_SAID}))",
+    rf"|(?:First request|Last request in this part)(?:: |, {_USER_SAID})|{_NOT_LISTED}.*$)",
     re.MULTILINE,
 )
 
