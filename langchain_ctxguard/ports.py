@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.effects import Spending, SummaryRequest
 from langchain_ctxguard.domain.anchor import Anchor, Finding
+from langchain_ctxguard.domain.consent import Consents
 from langchain_ctxguard.domain.hit import Hit
 from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.domain.prefix import PrefixReport
@@ -21,6 +22,7 @@ from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 __all__ = [
     "BlobStore",
     "Clock",
+    "ConsentReading",
     "Fact",
     "Hook",
     "Log",
@@ -133,6 +135,23 @@ class TextIndex(Protocol):
 
     def purge(self, space: str) -> int:
         """Forget all texts of a space, and return how many there were."""
+
+
+@runtime_checkable
+class ConsentReading(Protocol):
+    """Answers what a subject allowed. It can write nothing: whoever asks holds no writer."""
+
+    def read(self, subject: str, *, thread: str | None = None, at: datetime | None = None) -> Consents:
+        """Return what holds for a subject, read anew from the ledger at each call.
+
+        Args:
+            subject: Who; from runtime context or configuration, never from a message.
+            thread: Where; `None`: only what was said for all threads.
+            at: The moment expiry is held against; `None`: now. Whatever is on record counts, also what was recorded after it.
+
+        Raises:
+            StoreError: the ledger cannot be read, or was altered: nothing may be taken for granted.
+        """
 
 
 @runtime_checkable

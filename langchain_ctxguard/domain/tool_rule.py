@@ -1,0 +1,182 @@
+"""One rule about tool calls: which calls it speaks of, what it decides, and what it requires."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from langchain_ctxguard.domain.origin import Origin
+from langchain_ctxguard.domain.tool_test import Bound, Test
+from langchain_ctxguard.domain.value import Value, canonical_json, digest_of
+
+
+class Decision(StrEnum):
+    """What becomes of a call, strictest first."""
+
+    DENY = "deny"
+    ASK = "ask"
+    ALLOW = "allow"
+
+
+Effect = Literal["read", "write", "memory"]
+"""What a tool does to the world. `memory` writes only what the agent itself will read again. Unknown counts as `write`."""
+
+Per = Literal["thread", "run", "day"]
+
+
+def _names(value: Any) -> Any:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _each(value: Any) -> Any:
+    return (value,) if isinstance(value, (dict, Value)) else _names(value)
+
+
+Name = Annotated[str, Field(min_length=1)]
+Names = Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(_names, json_schema_input_type=str | list[str])]
+
+
+class PathRule(Value):
+    """Where the paths in an argument may lead, links followed."""
+
+    arg: Names
+    within: Names | None = None
+    """Roots. Relative ones are meant from the folder of the config file. `None`: anywhere, so long as it is not protected."""
+
+    protect: Names | None = None
+    """Patterns in the syntax of `.gitignore`, below each root, in any case; a folder covers what is in it."""
+
+    optional: bool = Field(default=False, strict=True)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> PathRule:
+        if self.within is None and self.protect is None:
+            msg = "a path rule needs `within` or `protect`"
+            raise ValueError(msg)
+        return self
+
+
+class UrlRule(Value):
+    """Which hosts the addresses in an argument may name. Where a server redirects to is seen by no rule."""
+
+    arg: Names
+    hosts: Names
+    """`example.com`, `*.example.com` for what is below it, an IP address, or one of these with `:port`."""
+
+    schemes: Names = ("https", "http")
+    optional: bool = Field(default=False, strict=True)
+
+
+class ApprovalRule(Value):
+    """Who has to agree, and for how long that holds."""
+
+    approver: Name | None = None
+    """A role. Somebody else than the requester has to have it; `None`: any person, the requester too."""
+
+    expires_s: int = Field(default=3_600, ge=1, le=30 * 86_400, strict=True)
+
+
+class BudgetRule(Value):
+    """How much may be used. Shared by every call the rule applies to, in sub-agents too."""
+
+    calls: int | None = Field(default=None, ge=0, strict=True)
+    sum: Mapping[str, Bound] = Field(default_factory=dict)
+    """By argument, the most that all calls together may name."""
+
+    tokens: int | None = Field(default=None, ge=1, strict=True)
+    cost: Bound | None = None
+    per: Per = "thread"
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> BudgetRule:
+        if self.calls is None and not self.sum and self.tokens is None and self.cost is None:
+            msg = "a budget needs at least one of `calls`, `sum`, `tokens` and `cost`"
+            raise ValueError(msg)
+        if any(limit < 0 for limit in (*self.sum.values(), self.cost or Decimal(0))):
+            msg = "a budget is not negative"
+            raise ValueError(msg)
+        return self
+
+
+class OrderRule(Value):
+    """What must have succeeded before, in this thread."""
+
+    after: Names
+    same: Names | None = None
+    """Arguments that must be equal there: read *this* file before writing it."""
+
+
+_REQUIREMENTS = ("args", "paths", "urls", "consents", "require_origin", "forbid_from", "approval", "budget", "order")
+
+ByArgument = Mapping[str, Test]
+
+
+class ToolRule(Value):
+    """One rule. It applies where `tool` and `when` match; its verdict defaults to allow, and every other key is a requirement."""
+
+    id: str = ""
+    """Known by this name in verdicts and records. Empty: its place in the list."""
+
+    tool: Names
+    """Names, or patterns with `*` and `?` in any case."""
+
+    when: ByArgument = Field(default_factory=dict)
+    verdict: Literal["allow", "deny", "ask", "default"] = "allow"
+    """`default`: the rule grants nothing, it only requires."""
+
+    otherwise: Literal["deny", "ask"] | None = Field(default=None, alias="else")
+    """What an unmet requirement leads to. `None`: deny or ask, as the requirement says."""
+
+    args: ByArgument = Field(default_factory=dict)
+    paths: Annotated[tuple[PathRule, ...], BeforeValidator(_each, json_schema_input_type=PathRule | list[PathRule])] = ()
+    urls: Annotated[tuple[UrlRule, ...], BeforeValidator(_each, json_schema_input_type=UrlRule | list[UrlRule])] = ()
+    consents: Mapping[str, bool | str | int] = Field(default_factory=dict)
+    require_origin: Mapping[str, Annotated[tuple[Origin, ...], BeforeValidator(_names), Field(min_length=1)]] = Field(default_factory=dict)
+    forbid_from: Mapping[str, Names] = Field(default_factory=dict)
+    result_origin: Literal["registry"] | None = None
+    """What this tool returns counts as the application's own record."""
+
+    approval: ApprovalRule | None = None
+    irreversible: bool = Field(default=False, strict=True)
+    effect: Effect | None = None
+    hide: bool = Field(default=False, strict=True)
+    budget: BudgetRule | None = None
+    order: OrderRule | None = None
+    enforces: Annotated[tuple[Name, ...], BeforeValidator(_names, json_schema_input_type=str | list[str])] = ()
+    reason: str = ""
+    """Told to the model when the rule refuses or asks."""
+
+    instead: str = ""
+    """What to do instead, told to the model; empty: the requirement's own advice."""
+
+    @field_validator("when", "args", "consents", "require_origin", "forbid_from")
+    @classmethod
+    def _names_arguments(cls, named: Mapping[str, Any]) -> Mapping[str, Any]:
+        if any(not name.strip() for name in named):
+            msg = "an argument has a name"
+            raise ValueError(msg)
+        return named
+
+    @model_validator(mode="after")
+    def _denial_requires_nothing(self) -> ToolRule:
+        if self.verdict == "deny" and (given := [key for key in _REQUIREMENTS if getattr(self, key)]):
+            msg = f"a rule that denies has nothing to require (`{given[0]}`); say which calls it denies with `when`"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def asks(self) -> bool:
+        """Say whether a person is asked whenever the rule applies."""
+        return self.verdict == "ask" or self.approval is not None
+
+    @property
+    def budget_id(self) -> str:
+        """Name of what the rule's budget is counted under: it survives another limit, and rules before it that come and go."""
+        assert self.budget is not None  # noqa: S101 - asked only of rules that have one
+        return self.id or digest_of(canonical_json([self.tool, self.model_dump(mode="json")["when"], self.budget.per]))[:12]
