@@ -8,6 +8,7 @@
     |  |- RetentionError            rules in force are missing and `on_violation="stop"`
     |  `- ContextBudgetError        pins and current request do not fit; names both numbers
     |- CheckFailedError             an answer or a result failed the check of a rule, and the rule says to stop
+    |- PolicyError                  a rule about tools could not be evaluated; the call is denied
     |- StoreError                   a log that cannot do what was asked
     |  |- LogConflictError          someone appended first
     |  |- LogTamperedError          what is stored is not what was written
@@ -98,6 +99,10 @@ class CheckFailedError(ContextGuardError):
         """Keep the ids of the rules beside the sentence."""
         super().__init__(message)
         self.rules = rules
+
+
+class PolicyError(ContextGuardError):
+    """A rule about tool calls could not be evaluated. The call is denied: nobody can tell whether it is allowed."""
 
 
 class StoreError(ContextGuardError):

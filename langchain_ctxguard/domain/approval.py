@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
@@ -43,7 +44,7 @@ def argument_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
 _DEEPEST = 100
 
 
-def _plain(value: Any, depth: int) -> Any:  # noqa: C901, PLR0911 - one line for each type
+def _plain(value: Any, depth: int) -> Any:  # noqa: C901, PLR0911, PLR0912 - one line for each type
     if depth > _DEEPEST:
         msg = "the arguments are nested too deep"
         raise TypeError(msg)
@@ -68,7 +69,7 @@ def _plain(value: Any, depth: int) -> Any:  # noqa: C901, PLR0911 - one line for
         return {f"${type(value).__name__.removeprefix('Posix').removeprefix('Windows')}": str(value)}
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"$bytes": bytes(value).hex()}
-    if isinstance(value, Set):
+    if isinstance(value, AbstractSet):
         return {"$set": sorted((_plain(item, depth + 1) for item in value), key=canonical_json)}
     if isinstance(value, Sequence):
         return [_plain(item, depth + 1) for item in value]

@@ -42,6 +42,14 @@ class BudgetEvent(Value):
     lease_s: int = LEASE_S
 
 
+class Held(Value):
+    """What one reservation holds."""
+
+    calls: int = 1
+    sums: Mapping[str, Decimal] = Field(default_factory=dict)
+    lease_until: AwareDatetime
+
+
 class BudgetState(Value):
     """What a budget's stream adds up to at one moment."""
 
@@ -49,9 +57,16 @@ class BudgetState(Value):
     """Committed, running and unknown ones."""
 
     sums: Mapping[str, Decimal] = Field(default_factory=dict)
-    running: tuple[str, ...] = ()
+    """By argument, of the same."""
+
+    held: Mapping[str, Held] = Field(default_factory=dict)
+    """By reservation, those without an outcome."""
+
     unknown: tuple[str, ...] = ()
-    """Reservations past their lease without an outcome."""
+    """Those of them past their lease: nobody knows whether the tool ran, so they stay used until somebody says."""
+
+    settled: Mapping[str, Held] = Field(default_factory=dict)
+    """By reservation, those that ran."""
 
 
 class Usage(Value):

@@ -1,9 +1,11 @@
-"""YAML text to a mapping, and where in the text a key stands. Text in, values out: files are read by the caller."""
+"""YAML text to a mapping, and where in the text a key stands. And the two checks every section shares."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import yaml
 
@@ -64,12 +66,43 @@ def read_mapping(text: str, *, name: str) -> dict[str, Any]:
     return data
 
 
+def read_file(source: Path) -> tuple[str, dict[str, Any]]:
+    """Return the text of a config file and the mapping it holds.
+
+    Raises:
+        ConfigurationError: naming the file, and the line where there is one.
+    """
+    try:
+        text = source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"Cannot read the config file '{source}': {error}."
+        raise ConfigurationError(msg) from error
+    return text, read_mapping(text, name=str(source))
+
+
+def known_timezone(timezone: str) -> str:
+    """Return the name of a time zone that is known here.
+
+    Raises:
+        ValueError: it is not.
+    """
+    try:
+        ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        msg = f"{timezone!r} is no IANA time zone known here; use a name such as 'Europe/Berlin' or 'Asia/Shanghai'"
+        raise ValueError(msg) from error
+    return timezone
+
+
 def locate(text: str, path: Sequence[str | int]) -> int:
     """Return the line, from 1, of the deepest part of `path` that stands in `text`."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     line = 1
     for part in path:
         found = None
+        if isinstance(part, int) and isinstance(node, yaml.MappingNode):
+            # One mapping may stand where a list of them is meant.
+            continue
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if key.value == str(part):

@@ -40,3 +40,22 @@ def compiled(pattern: Any, *, is_whole: bool = False) -> Any:
         msg = f"{pattern!r} matches the empty text, so it would be found everywhere. Let it need at least one character."
         raise ValueError(msg)
     return found
+
+
+def check_ignore_pattern(pattern: str) -> None:
+    """Raise where a text is no line of a `.gitignore` that names something.
+
+    Raises:
+        ValueError: in one sentence.
+    """
+    import re2
+    from pathspec import GitIgnoreSpec
+
+    try:
+        patterns = GitIgnoreSpec.from_lines([pattern], backend="re2").patterns
+    except (ValueError, re2.error) as error:
+        msg = f"{pattern!r} is no pattern in the syntax of .gitignore ({error})"
+        raise ValueError(msg) from error
+    if all(found.include is None for found in patterns):
+        msg = f"{pattern!r} names no file; a pattern is a line such as `.git/` or `*.pem`"
+        raise ValueError(msg)

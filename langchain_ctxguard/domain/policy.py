@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Any, Generic, Literal, Self, TypeVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field, ValidationError, field_validator
 
 from langchain_ctxguard.domain.budget import Charge
-from langchain_ctxguard.domain.tool_rule import Decision, Effect, ToolRule
+from langchain_ctxguard.domain.citation import GateReading
+from langchain_ctxguard.domain.config_text import known_timezone, read_file
+from langchain_ctxguard.domain.faults import describe, keys_of, shown
+from langchain_ctxguard.domain.tool_rule import ApprovalRule, BudgetRule, Decision, Effect, OrderRule, PathRule, ToolRule, UrlRule
+from langchain_ctxguard.domain.tool_test import ArgTest
 from langchain_ctxguard.domain.value import Value
+from langchain_ctxguard.errors import ConfigurationError
 
-__all__ = ["AskNeed", "ConsentRead", "Decision", "Effect", "Finding", "Policy", "ToolPolicy", "ToolRequest", "ToolRule", "Verdict"]
+__all__ = ["AskNeed", "Decision", "DoneCall", "Effect", "Finding", "Policy", "ToolPolicy", "ToolRequest", "ToolRule", "Verdict"]
 
 Surface = Literal["tool", "mcp", "subagent", "provider", "direct"]
 
@@ -62,6 +68,88 @@ class ToolPolicy(Value):
     timezone: str = "UTC"
     """Decides where a budget's day ends."""
 
+    @field_validator("default", mode="before")
+    @classmethod
+    def _default_is_a_decision(cls, default: Any) -> Any:
+        if default not in set(Decision):
+            msg = f"a verdict is deny, ask or allow, not {default!r}"
+            raise ValueError(msg)
+        return default
+
+    @field_validator("rules", mode="before")
+    @classmethod
+    def _rules_are_a_list(cls, rules: Any) -> Any:
+        if rules is None:
+            return ()
+        if not isinstance(rules, (list, tuple)):
+            msg = f"`rules` is a list of rules, each with its `tool`, not {shown(rules)}"
+            raise ValueError(msg)
+        return tuple(rules)
+
+    @field_validator("rules")
+    @classmethod
+    def _ids_are_unique(cls, rules: tuple[ToolRule, ...]) -> tuple[ToolRule, ...]:
+        named = [rule.id for rule in rules if rule.id]
+        if len(named) != len(set(named)):
+            twice = next(name for name in named if named.count(name) > 1)
+            msg = f"two rules have the id '{twice}'; records could not tell them apart"
+            raise ValueError(msg)
+        return rules
+
+    @field_validator("timezone")
+    @classmethod
+    def _timezone_is_known(cls, timezone: str) -> str:
+        return known_timezone(timezone)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the policy a mapping describes: what stands below `tools` in a config file.
+
+        Raises:
+            ConfigurationError: naming the key and what it takes.
+        """
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise ConfigurationError(describe(error, keys=_KEYS)) from error
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Return the policy of a config file, its section `tools`; relative roots are meant from the file's folder.
+
+        Raises:
+            ConfigurationError: naming file, line and key; or the file has no such section.
+        """
+        source = Path(path)
+        text, data = read_file(source)
+        section = data.get("tools")
+        if section is None:
+            msg = f"'{source}' has no section `tools`, so there is no policy in it. Write one, or let the guard allow and record every call."
+            raise ConfigurationError(msg)
+        try:
+            place = {"base": str(source.absolute().parent), "workspace": data.get("workspace"), "timezone": data.get("timezone", "UTC")}
+            return _Section[cls].model_validate({"tools": {**place, **section} if isinstance(section, dict) else section}).tools  # type: ignore[valid-type]  # a class at run time
+        except ValidationError as error:
+            raise ConfigurationError(describe(error, keys=_KEYS, name=str(source), text=text)) from error
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema (draft 2020-12) of the section `tools`."""
+        return {"$schema": "https://json-schema.org/draft/2020-12/schema", **cls.model_json_schema(by_alias=True), "title": "tools"}
+
+
+_P = TypeVar("_P", bound=ToolPolicy)
+
+
+class _Section(Value, Generic[_P]):
+    """Stands for the file, so that faults are told from its root."""
+
+    tools: _P
+
+
+POLICY_MODELS = (ToolPolicy, ToolRule, PathRule, UrlRule, ApprovalRule, BudgetRule, OrderRule, ArgTest)
+_KEYS = keys_of(*POLICY_MODELS)
+
 
 Policy = ToolPolicy | Callable[[ToolRequest], "Verdict | Decision | str | None"]
 """What decides: a policy, or a function that answers with a verdict, with one of its words, or with `None` for "nothing to say"."""
@@ -92,14 +180,13 @@ class AskNeed(Value):
     expires_s: int = 3_600
 
 
-class ConsentRead(Value):
-    """A consent the verdict rests on."""
+class DoneCall(Value):
+    """A call of the thread that has succeeded: what `order` looks at."""
 
-    field: str
-    required: bool | str | int
-    is_met: bool
-    reference: str | None = None
-    """Where it stands in the ledger."""
+    tool: str
+    call_id: str | None = None
+    parts: Mapping[str, str] = Field(default_factory=dict)
+    """`argument_digests` of its arguments."""
 
 
 class Verdict(Value):
@@ -119,7 +206,9 @@ class Verdict(Value):
     reserve: tuple[Charge, ...] = ()
     """What must be reserved before the tool runs, even after a person agreed."""
 
-    consents: tuple[ConsentRead, ...] = ()
+    reading: GateReading | None = None
+    """What was found in the consent ledger; `None` where nothing was looked for."""
+
     effect: Effect = "write"
     irreversible: bool = False
     enforces: tuple[str, ...] = ()
@@ -146,5 +235,8 @@ class Verdict(Value):
         """What to do instead."""
         return " ".join(dict.fromkeys(finding.instead for finding in self.findings if finding.instead))
 
-
-_ = (Annotated, BeforeValidator)
+    @property
+    def sentence(self) -> str:
+        """What the model and a reader of the log are told."""
+        words = {Decision.DENY: "Denied", Decision.ASK: "A person has to agree to", Decision.ALLOW: "Allowed"}
+        return " ".join(filter(None, (f"{words[self.decision]} `{self.tool}`: {self.reason}.", self.instead)))

@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from langchain_ctxguard.domain.host import host_pattern
 from langchain_ctxguard.domain.origin import Origin
+from langchain_ctxguard.domain.pattern import check_ignore_pattern
 from langchain_ctxguard.domain.tool_test import Bound, Test
 from langchain_ctxguard.domain.value import Value, canonical_json, digest_of
 
@@ -52,7 +54,17 @@ class PathRule(Value):
     protect: Names | None = None
     """Patterns in the syntax of `.gitignore`, below each root, in any case; a folder covers what is in it."""
 
+    below: bool | None = Field(default=None, strict=True)
+    """The call may touch everything in a folder it names, so that must hold nothing protected. `None`: where the rule is `irreversible`."""
+
     optional: bool = Field(default=False, strict=True)
+
+    @field_validator("protect")
+    @classmethod
+    def _patterns_protect(cls, patterns: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for pattern in patterns or ():
+            check_ignore_pattern(pattern)
+        return patterns
 
     @model_validator(mode="after")
     def _says_something(self) -> PathRule:
@@ -71,6 +83,13 @@ class UrlRule(Value):
 
     schemes: Names = ("https", "http")
     optional: bool = Field(default=False, strict=True)
+
+    @field_validator("hosts")
+    @classmethod
+    def _hosts_are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            host_pattern(host)
+        return hosts
 
 
 class ApprovalRule(Value):
