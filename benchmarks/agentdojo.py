@@ -28,11 +28,12 @@ from agentdojo.task_suite.load_suites import get_suites
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from benchmarks.measuring import table, versions, write
-from langchain_ctxguard import ToolPolicy, ToolRequest, authorize, compact_messages
+from langchain_ctxguard import compact_messages
+from langchain_ctxguard.core.authorize import authorize
 from langchain_ctxguard.core.origins import Origins
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.control import ControlField
-from langchain_ctxguard.domain.policy import Verdict
+from langchain_ctxguard.domain.policy import ToolPolicy, ToolRequest, Verdict
 
 PACKAGE, RELEASE = "agentdojo", "v1.2.2"
 POLICIES = Path(__file__).resolve().parent / "agentdojo_policies"
