@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
     from langchain_ctxguard.backends.store import GuardStore
     from langchain_ctxguard.compact import Compaction, acompact_messages, compact_messages
+    from langchain_ctxguard.core.authorize import authorize
     from langchain_ctxguard.core.diff import diff_fields
     from langchain_ctxguard.core.extract import extract_fields
     from langchain_ctxguard.core.retention import check_retention, classify_retention
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.domain.constraint import Constraint
     from langchain_ctxguard.domain.control import ControlField
     from langchain_ctxguard.domain.extensions import Extensions
+    from langchain_ctxguard.domain.policy import ToolPolicy, ToolRequest, Verdict
     from langchain_ctxguard.domain.summary import StructuredSummary
     from langchain_ctxguard.graph.guard import ContextGuard
     from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints, RollbackContext
@@ -51,8 +53,12 @@ _HOMES = {
     "PinConstraints": "graph.nodes",
     "RollbackContext": "graph.nodes",
     "StructuredSummary": "domain.summary",
+    "ToolPolicy": "domain.policy",
+    "ToolRequest": "domain.policy",
+    "Verdict": "domain.policy",
     "VerifyContext": "graph.verify_node",
     "acompact_messages": "compact",
+    "authorize": "core.authorize",
     "check_retention": "core.retention",
     "classify_retention": "core.retention",
     "compact_messages": "compact",
@@ -78,8 +84,12 @@ __all__ = [
     "PinConstraints",
     "RollbackContext",
     "StructuredSummary",
+    "ToolPolicy",
+    "ToolRequest",
+    "Verdict",
     "VerifyContext",
     "acompact_messages",
+    "authorize",
     "check_retention",
     "classify_retention",
     "compact_messages",

@@ -18,7 +18,7 @@ def build_app() -> typer.Typer:
     # Importing this package must stay free.
     import typer
 
-    from langchain_ctxguard.cli import audit, compact, constraints, init, migrate, review, sample, schema, versions
+    from langchain_ctxguard.cli import audit, compact, constraints, init, migrate, policy, review, sample, schema, versions
     from langchain_ctxguard.cli.demo_options import demo
 
     app = typer.Typer(
@@ -40,6 +40,11 @@ def build_app() -> typer.Typer:
     app.command("diff")(versions.diff)
     app.command("rollback")(versions.rollback)
     app.command("verify")(versions.verify)
+    rules = typer.Typer(help="Read a tool policy, ask it about a call, hold it to cases.", no_args_is_help=True)
+    rules.command("check")(policy.check)
+    rules.command("explain")(policy.explain)
+    rules.command("test")(policy.hold)
+    app.add_typer(rules, name="policy")
     app.command("audit")(audit.audit)
     app.command("sample")(sample.sample)
     app.command("review")(review.review)

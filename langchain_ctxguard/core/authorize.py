@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from langchain_ctxguard.core.approvals import binding_of, nearest_fault, opening, rejection
-from langchain_ctxguard.core.budgets import BudgetNotCountableError, charge_of, reservation_of
+from langchain_ctxguard.core.budgets import BudgetNotCountableError, charge_of
 from langchain_ctxguard.core.origins import Origins
 from langchain_ctxguard.core.paths import PathFacts
 from langchain_ctxguard.core.requirements import Known, Unmet, counts, unmet
@@ -76,8 +76,8 @@ def traits_of(tool: str, policy: Policy | Sequence[Policy] | None) -> Traits:
 
 
 def fingerprint_of(policy: Policy | Sequence[Policy] | None) -> str:
-    """Return what approvals are bound to: another policy, another fingerprint. Of a function it is its name."""
-    parts = [rulebook(one).fingerprint if isinstance(one, ToolPolicy) else _name_of(one) for one in _each(policy)]
+    """Return what approvals are bound to: another policy, another fingerprint. Of a function it is its own `fingerprint`, else its name."""
+    parts = [rulebook(one).fingerprint if isinstance(one, ToolPolicy) else str(getattr(one, "fingerprint", _name_of(one))) for one in _each(policy)]
     return parts[0] if len(parts) == 1 else digest_of("\n".join(parts))
 
 
@@ -115,14 +115,13 @@ def authorize(
     """
     try:
         arguments = arguments_digest(request.args)
-        reservation = reservation_of(request)
     except TypeError as error:
         finding = Finding(rule="arguments", key="args", decision=Decision.DENY, reason=str(error), instead="Give plain values.")
         return Verdict(decision=Decision.DENY, tool=request.tool, findings=(finding,), fingerprint=fingerprint_of(policy))
     judged = _Judged()
     for one in _each(policy):
         if isinstance(one, ToolPolicy):
-            known = Known(request, one, now, consents, budgets, fields, origins, done, paths, reservation)
+            known = Known(request, one, now, consents, budgets, fields, origins, done, paths, arguments)
             _judge(rulebook(one), known, judged)
         else:
             _ask_function(one, request, judged)
@@ -137,15 +136,15 @@ class _Judged:
     asks: list[tuple[Finding, AskNeed]] = field(default_factory=list)
     granted: list[Finding] = field(default_factory=list)
     reserve: list[Charge] = field(default_factory=list)
-    consents: dict[str, None] = field(default_factory=dict)
-    enforces: dict[str, None] = field(default_factory=dict)
+    consents: list[str] = field(default_factory=list)
+    enforces: list[str] = field(default_factory=list)
     effects: set[str] = field(default_factory=set)
     irreversible: bool = False
 
 
 def _judge(book: Rulebook, known: Known, judged: _Judged) -> None:
     is_granted = False
-    for booked in book.rules_for(known.request.tool):
+    for booked in book.rules_about(known.request):
         answer = booked.applies_to(known.request)
         if answer is False:
             continue
@@ -183,25 +182,26 @@ def _judge_rule(booked: BookedRule, known: Known, judged: _Judged, *, is_clear: 
     judged.irreversible |= rule.irreversible
     if rule.effect is not None:
         judged.effects.add(rule.effect)
-    judged.enforces.update(dict.fromkeys(rule.enforces))
-    judged.consents.update(dict.fromkeys(rule.consents))
+    judged.enforces += rule.enforces
+    judged.consents += rule.consents
     if not is_clear:
         name = booked.unclear(known.request)
         decision = Decision.DENY if rule.verdict == "deny" else Decision(rule.otherwise or Decision.ASK)
         _take_down(Unmet("when", decision, f"it cannot be told whether `{name}` is one the rule means", f"Give `{name}` plainly."), booked, judged)
     elif rule.verdict == "deny":
-        judged.findings.append(_told(booked, "verdict", Decision.DENY, "the rule denies it", _OTHERWISE))
+        judged.findings.append(_told(booked, "verdict", Decision.DENY, f"{booked.id} denies it", _OTHERWISE))
         return True
     elif rule.asks:
         key = "verdict" if rule.verdict == "ask" else "approval"
-        judged.asks.append((_told(booked, key, Decision.ASK, "a person has to agree", "Wait for the answer."), _need(booked)))
-    for fault in unmet(booked, known):
-        _take_down(fault, booked, judged)
-    charge = _charge(booked, known.request, known.now, known.policy)
-    if charge is not None:
-        judged.reserve.append(charge)
+        judged.asks.append((_told(booked, key, Decision.ASK, f"{booked.id} says so", "Wait for the answer."), _need(booked)))
+    if booked.requires:
+        for fault in unmet(booked, known):
+            _take_down(fault, booked, judged)
+        charge = _charge(booked, known.request, known.now, known.policy)
+        if charge is not None:
+            judged.reserve.append(charge)
     if is_clear and rule.verdict in {"allow", "ask"}:
-        judged.granted.append(_told(booked, "verdict", Decision.ALLOW, f"{booked.id} allows it", ""))
+        judged.granted.append(booked.grant)
         return True
     return False
 
@@ -217,7 +217,7 @@ def _take_down(fault: Unmet, booked: BookedRule, judged: _Judged) -> None:
 
 def _told(booked: BookedRule, key: str, decision: Decision, reason: str, instead: str) -> Finding:
     rule = booked.rule
-    if rule.reason and decision is not Decision.ALLOW:
+    if rule.reason:
         reason = rule.reason.rstrip(".") if key in {"verdict", "approval"} else f"{reason} ({rule.reason.rstrip('.')})"
     return Finding(rule=booked.id, key=key, decision=decision, reason=reason, instead=rule.instead or instead)
 
@@ -260,7 +260,7 @@ def _verdict(  # noqa: PLR0917
         reading=GateReading.of(consents, *judged.consents) if consents is not None and judged.consents else None,
         effect=effect,
         irreversible=judged.irreversible,
-        enforces=tuple(judged.enforces),
+        enforces=tuple(dict.fromkeys(judged.enforces)),
         arguments=arguments,
         fingerprint=rules,
     )
@@ -313,8 +313,7 @@ def _books(policy: Policy | Sequence[Policy] | None) -> list[Rulebook]:
 
 
 def _name_of(function: Callable[..., object]) -> str:
-    given = getattr(function, "fingerprint", None)
-    return str(given) if given else str(getattr(function, "__qualname__", type(function).__qualname__))
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def _ask_function(function: Callable[[ToolRequest], object], request: ToolRequest, judged: _Judged) -> None:
@@ -362,6 +361,6 @@ def _adopt(verdict: Verdict, judged: _Judged) -> None:
         first = verdict.findings[0] if verdict.findings else _DEFAULTS[Decision.ASK]
         judged.asks += [(first, need) for need in verdict.asks or (_ANY,)]
     judged.reserve += verdict.reserve
-    judged.enforces.update(dict.fromkeys(verdict.enforces))
+    judged.enforces += verdict.enforces
     judged.irreversible |= verdict.irreversible
     judged.effects.add(verdict.effect)

@@ -28,15 +28,19 @@ class BudgetNotCountableError(ValueError):
         self.instead = instead
 
 
-def reservation_of(request: ToolRequest) -> str:
+def reservation_of(request: ToolRequest, arguments: str | None = None) -> str:
     """Return the name one call reserves under: judged again, at another layer or after a person agreed, it is the same reservation.
+
+    Args:
+        request: The call.
+        arguments: `arguments_digest` of its arguments, where that is known already.
 
     Raises:
         TypeError: an argument without a text form.
     """
-    return digest_of(canonical_json([request.thread, request.namespace, request.run, request.call_id, request.tool, arguments_digest(request.args)]))[
-        :32
-    ]
+    return digest_of(
+        canonical_json([request.thread, request.namespace, request.run, request.call_id, request.tool, arguments or arguments_digest(request.args)])
+    )[:32]
 
 
 def charge_of(request: ToolRequest, rule: ToolRule, rule_id: str, *, now: datetime, timezone: str) -> Charge:

@@ -16,7 +16,7 @@ from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.normalize import key_of, number_of
 from langchain_ctxguard.core.predicates import leaves_of, number_in
 from langchain_ctxguard.core.provenance import folded
-from langchain_ctxguard.domain.control import STATEMENTS, ControlField, FieldKind
+from langchain_ctxguard.domain.control import ControlField, FieldKind
 
 LEAST_DIGITS = 5
 """A shorter number stands anywhere by chance: "June 13" is no file id 13."""
@@ -35,10 +35,13 @@ _PARTS = re.compile(
     r"[a-z][a-z0-9+.-]*://[^\s<>\"'`]+|[^\s@<>\"'`(),;:]+@[^\s@<>\"'`(),;:]+\.[a-z0-9-]+|(?:www\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?:/[^\s<>\"'`]*)?|"
     r"[a-z]{2}[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?|[a-z]+-?[0-9][a-z0-9-]*|\+?[0-9][0-9 ()./-]{5,}[0-9]"
 )
+_DIGIT_BEFORE = re.compile(r"[0-9] ")
+_DIGIT_AFTER = re.compile(r" [0-9]")
 _TRAILING = ".,;:!?。，；：！？'\")]}>"
 
 _NUMBERS = frozenset({FieldKind.AMOUNT, FieldKind.QUANTITY})
-_REFORMATTED = frozenset(FieldKind) - STATEMENTS - {FieldKind.PATTERN, FieldKind.NAME}
+_REFORMATTED = frozenset({FieldKind.AMOUNT, FieldKind.DATE, FieldKind.DATETIME})
+"""Kinds that are written in ways no comparison of letters sees through."""
 
 
 def plain(text: str) -> str:
@@ -86,6 +89,9 @@ def runs_in(text: str) -> Iterator[str]:
 def stands_whole(spelling: str, text: str, start: int) -> bool:
     """Say whether a spelling found at `start` is a whole token there: no name, number, path or address goes on at either end."""
     stop = start + len(spelling)
+    is_grouped = " " in spelling and spelling.replace(" ", "").isdigit()
+    if is_grouped and (_DIGIT_BEFORE.match(text[max(start - 2, 0) : start]) or _DIGIT_AFTER.match(text, stop)):
+        return False  # groups of a longer number
     return not (_goes_on_before(text, start, spelling[0]) or _goes_on_after(text, stop, spelling[-1]))
 
 
@@ -163,7 +169,7 @@ def spellings_of(value: Any) -> Spellings:
     if (bare := re.sub(r"^https?://", "", text)) != text or text.endswith("/"):
         texts.update(dict.fromkeys((text.rstrip("/"), bare, bare.rstrip("/"))))
     fields = _fields_that_are(str(value))
-    numbers = [shown for field in fields if field.kind in _NUMBERS and (shown := number_of((field.value or "").split(" ")[0])) is not None]
+    numbers = [number for field in fields if (number := _number_of(field)) is not None]
     is_short = all(_digits(one) < LEAST_DIGITS for one in numbers)
     told = not fields or not numbers or not is_short
     return Spellings(
@@ -182,7 +188,7 @@ def _of_number(number: Decimal, value: Any) -> Spellings:
 
 
 def _digits(number: Decimal) -> int:
-    if number % 1 == 0:
+    if number == number.to_integral_value():
         return len(f"{abs(number):.0f}")
     return sum(character.isdigit() for character in f"{number.normalize():f}".strip("0"))
 
@@ -217,6 +223,17 @@ def numbers_in(text: str) -> Iterator[Decimal]:
             is_grouped = re.fullmatch(rf"[0-9]{{1,3}}(?:\{grouping}[0-9]{{3}})*(?:\{point}[0-9]+)?|[0-9]+(?:\{point}[0-9]+)?", bare) is not None
             if is_grouped and whole.isdigit() and (not mark or part.isdigit()):
                 yield Decimal(f"{whole}.{part}" if part else whole)
+
+
+def fields_in(text: str) -> tuple[frozenset[str], frozenset[Decimal]]:
+    """Return what all spellings of the dates and amounts in a text have in common, and the numbers among them."""
+    fields = [field for field in extract_fields(text) if field.kind in _REFORMATTED or field.kind in _NUMBERS]
+    keys = frozenset(key_of(field) for field in fields if field.kind in _REFORMATTED)
+    return keys, frozenset(number for field in fields if (number := _number_of(field)) is not None)
+
+
+def _number_of(field: ControlField) -> Decimal | None:
+    return number_of((field.value or "").split(" ")[0]) if field.kind in _NUMBERS else None
 
 
 def parts_of(value: Any) -> list[str]:

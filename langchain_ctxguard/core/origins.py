@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.identity import is_synthetic, message_keys
 from langchain_ctxguard.core.normalize import key_of
-from langchain_ctxguard.core.origin_forms import Spellings, numbers_in, plain, runs_in, searched, spellings_of, stands_whole
+from langchain_ctxguard.core.origin_forms import Spellings, fields_in, numbers_in, plain, runs_in, searched, spellings_of, stands_whole
 from langchain_ctxguard.core.predicates import leaves_of
 from langchain_ctxguard.core.results import own_words, results_in
 from langchain_ctxguard.core.roles import EVIDENCE, NOTE, RULES, SUMMARY, calls_of, is_foreign_summary, is_note, is_request, speaker_of
@@ -48,7 +47,7 @@ class _Text:
     told: str
     """What the tool had been told: it is no source of what it repeats."""
 
-    fields: frozenset[str] | None = None
+    fields: tuple[frozenset[str], frozenset[Decimal]] | None = None
 
 
 class Origins:
@@ -164,17 +163,13 @@ class Origins:
 
     def _holding(self, looked_for: Spellings) -> Iterator[_Text]:
         for spelling in looked_for.texts:
-            for text in self._candidates(spelling):
-                if _holds(spelling, text.text):
-                    yield text
+            yield from (text for text in self._candidates(spelling) if _holds(spelling, text.text))
         if looked_for.number is not None:
             yield from (self._texts[place] for place in self._numbers.get(looked_for.number, ()))
         if looked_for.compact is not None:
-            for text in self._texts:
-                if _matches(looked_for.compact, text.text):
-                    yield text
-        if looked_for.keys:
-            yield from (text for text in self._texts if not looked_for.keys.isdisjoint(_fields_of(text)))
+            yield from (text for text in self._texts if _matches(looked_for.compact, text.text))
+        if looked_for.keys or looked_for.number is not None:
+            yield from (text for text in self._texts if _is_among(looked_for, _fields_of(text)))
 
     def _candidates(self, spelling: str) -> Iterable[_Text]:
         best: list[int] | None = None
@@ -203,14 +198,19 @@ def _matches(pattern: re.Pattern[str], text: str) -> bool:
     return any(stands_whole(found[0], text, found.start()) for found in pattern.finditer(text))
 
 
+def _is_among(looked_for: Spellings, fields: tuple[frozenset[str], frozenset[Decimal]]) -> bool:
+    keys, numbers = fields
+    return looked_for.number in numbers or not looked_for.keys.isdisjoint(keys)
+
+
 def _was_told(looked_for: Spellings, text: _Text) -> bool:
     """Say whether the tool that returned a text had been given the value: then it only says it back."""
     return bool(text.told) and any(_holds(spelling, text.told) for spelling in looked_for.texts)
 
 
-def _fields_of(text: _Text) -> frozenset[str]:
+def _fields_of(text: _Text) -> tuple[frozenset[str], frozenset[Decimal]]:
     if text.fields is None:
-        text.fields = frozenset(key_of(field) for field in extract_fields(text.said))
+        text.fields = fields_in(text.said)
         text.said = ""
     return text.fields
 
@@ -235,4 +235,4 @@ def _is_field(looked_for: Spellings, field: ControlField) -> bool:
         return True
     if looked_for.compact is not None and _matches(looked_for.compact, raw):
         return True
-    return key_of(field) in looked_for.keys
+    return key_of(field) in looked_for.keys or looked_for.number in fields_in(field.raw)[1]

@@ -19,6 +19,7 @@ _SLASHES = str.maketrans(
 )
 _DOTS = str.maketrans({"\u2024": ".", "\u3002": ".", "\u0701": ".", "\u0702": ".", "\u06d4": ".", "\ua4f8": ".", "\u2025": ".."})
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):", re.ASCII)
+_SCHEMES = frozenset("blob data ftp ftps git glob http https jar javascript nfs phar php s3 sftp smb ssh vscode zip".split())  # noqa: SIM905
 _DRIVE = re.compile(r"[A-Za-z]:", re.ASCII)
 _VARIABLE = re.compile(r"\$[A-Za-z_{(\[]|`|%(?![0-9A-Fa-f]{2})[A-Za-z_()][^%/\\]*%")
 _PERCENT = re.compile(r"%(?:[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})", re.ASCII)
@@ -124,12 +125,17 @@ def _refuse_places(text: str, flavour: Flavour) -> None:
         if flavour == "posix" or plain[2:3] != "/":
             msg = f"{shown(text)} begins with a drive" + ("" if flavour == "posix" else " and goes on from wherever that drive stands")
             raise PathRefusedError(msg, "Use a path of this machine." if flavour == "posix" else "Write the path out from the root of the drive.")
-    elif (scheme := _SCHEME.match(text)) and scheme[1].casefold() != "file" and (plain[scheme.end() :].startswith("/") or flavour == "windows"):
+    elif (scheme := _SCHEME.match(text)) and _is_address(scheme[1].casefold(), plain[scheme.end() :], flavour):
         msg = f"{shown(text)} is an address, not a path"
         raise PathRefusedError(msg, "Use a path.")
     elif flavour == "windows" and plain.startswith("/"):
         msg = f"{shown(text)} begins at the root of whatever drive is current"
         raise PathRefusedError(msg, "Write the path with its drive.")
+
+
+def _is_address(scheme: str, rest: str, flavour: Flavour) -> bool:
+    # A colon may stand in a name; only on Windows it may not.
+    return scheme != "file" and (rest.startswith("/") or "://" in rest or scheme in _SCHEMES or flavour == "windows")
 
 
 def _refuse_names(path: str, flavour: Flavour) -> None:

@@ -23,6 +23,7 @@ Judge = Callable[[Any], Answer]
 _PLAIN_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 _NAME = re.compile(r"[^.\[\]]+")
 _LONGEST_NUMBER = 400
+_PLAIN = frozenset({str, int, float, bool})
 
 
 def values_at(args: Mapping[str, Any], name: str) -> list[Any]:
@@ -36,7 +37,8 @@ def values_at(args: Mapping[str, Any], name: str) -> list[Any]:
     (['a', 'b'], [], [1])
     """
     if name in args:
-        return list(_opened(args[name]))
+        value = args[name]
+        return [value] if type(value) in _PLAIN else list(_opened(value))
     if name == "*":
         return [leaf for value in args.values() for leaf in _opened(value)]
     found: list[Any] = [args]
@@ -98,6 +100,8 @@ def number_in(value: Any) -> Decimal | None:
     >>> number_in("1e3"), number_in("1,000"), number_in(True), number_in(float("nan"))
     (Decimal('1E+3'), None, None, None)
     """
+    if type(value) is int:
+        return Decimal(value)
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -167,6 +171,13 @@ def loosely(text: str) -> str:
     if text.isascii():
         return text.strip().casefold()
     return unicodedata.normalize("NFKC", without_invisible(text)).strip().casefold()
+
+
+def texts_meant(test: ArgTest) -> tuple[str, ...]:
+    """Return the texts one of which a value must be, in whatever spelling; none where a test can be met in other ways."""
+    texts = tuple(value for value in test.among or () if isinstance(value, str))
+    is_exact = test.not_in is None and len(texts) == len(test.among or ())
+    return texts if is_exact and not any(loosely(text) in {"true", "false"} or number_in(loosely(text)) is not None for text in texts) else ()
 
 
 def _among(values: tuple[Any, ...]) -> Judge:

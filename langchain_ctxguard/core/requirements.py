@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from langchain_ctxguard.core.budgets import BudgetNotCountableError, budget_fault, charge_of, usage_fault
+from langchain_ctxguard.core.budgets import BudgetNotCountableError, budget_fault, charge_of, reservation_of, usage_fault
 from langchain_ctxguard.core.hosts import address_fault
 from langchain_ctxguard.core.origin_forms import parts_of
 from langchain_ctxguard.core.origins import Origins, field_standings, standings_of
@@ -36,7 +36,8 @@ class Known:
     origins: Origins | Sequence[Origins] | None = None
     done: Collection[DoneCall] | None = None
     paths: PathFacts | None = None
-    reservation: str | None = None
+    arguments: str | None = None
+    """Digest of the arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +223,7 @@ def _budget(booked: BookedRule, known: Known) -> Iterator[Unmet]:
         return
     if counts(charge):
         state = known.budgets.states.get(charge.key, BudgetState())
-        if (fault := budget_fault(charge, state, known.reservation)) is not None:
+        if (fault := budget_fault(charge, state, reservation_of(known.request, known.arguments))) is not None:
             yield Unmet("budget", Decision.DENY, fault, advice)
     if (fault := usage_fault(limit, known.budgets.usage.get(limit.per))) is not None:
         yield Unmet("budget", Decision.DENY, fault, advice)

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
 
-from langchain_ctxguard.core.predicates import Answer, Judge, holds_for_all, holds_for_any, judge_of, values_at
-from langchain_ctxguard.domain.policy import ToolPolicy, ToolRequest
-from langchain_ctxguard.domain.tool_rule import Effect, ToolRule
+from langchain_ctxguard.core.predicates import Answer, Judge, holds_for_all, holds_for_any, judge_of, loosely, texts_meant, values_at
+from langchain_ctxguard.domain.policy import Finding, ToolPolicy, ToolRequest
+from langchain_ctxguard.domain.tool_rule import REQUIREMENTS, Decision, Effect, ToolRule
 from langchain_ctxguard.domain.tool_test import ArgTest
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 
 _NAMES_KEPT = 2_048
+_WORTH_AN_INDEX = 32
 _EFFECTS: tuple[Effect, ...] = ("write", "memory", "read")
 """Strictest first."""
 
@@ -43,6 +44,12 @@ class BookedRule:
 
     args: tuple[tuple[str, Judge, bool], ...]
     """By argument: the test, and whether it may be left out."""
+
+    requires: bool
+    """It requires anything besides a person's agreement."""
+
+    grant: Finding
+    """What it says of a call it allows."""
 
     def applies_to(self, request: ToolRequest) -> Answer:
         """Say whether the rule speaks of a call; `None` where one of its tests cannot be told."""
@@ -74,6 +81,34 @@ class BookedRule:
                 yield name, False
 
 
+class ValueIndex:
+    """The rules of one tool by the texts their first test names."""
+
+    def __init__(self, rules: tuple[BookedRule, ...]) -> None:
+        """Sort `rules`."""
+        self._rules = rules
+        self._others: list[int] = []
+        self._by_value: dict[str, dict[str, list[int]]] = {}
+        for place, booked in enumerate(rules):
+            name = next(iter(booked.rule.when), None)
+            texts = () if name is None else texts_meant(booked.rule.when[name])
+            if not texts or name is None:
+                self._others.append(place)
+                continue
+            for text in texts:
+                self._by_value.setdefault(name, {}).setdefault(loosely(text), []).append(place)
+
+    def rules_about(self, request: ToolRequest) -> Iterable[BookedRule]:
+        """Return the rules that may speak of a call, in their order."""
+        places = set(self._others)
+        for name, by_text in self._by_value.items():
+            for value in values_at(request.args, name):
+                if not isinstance(value, str):
+                    return self._rules
+                places.update(by_text.get(loosely(value), ()))
+        return [self._rules[place] for place in sorted(places)]
+
+
 class Rulebook:
     """The rules of one policy, found by tool. Safe under threads."""
 
@@ -91,6 +126,7 @@ class Rulebook:
                 else:
                     self._exact.setdefault(name, []).append(place)
         self._known: OrderedDict[str, tuple[BookedRule, ...]] = OrderedDict()
+        self._indexes: dict[str, ValueIndex] = {}
         self._lock = Lock()
 
     def __iter__(self) -> Iterator[BookedRule]:
@@ -109,8 +145,19 @@ class Rulebook:
             # A model may make up names without end.
             self._known[tool] = found
             while len(self._known) > _NAMES_KEPT:
-                self._known.popitem(last=False)
+                gone, _ = self._known.popitem(last=False)
+                self._indexes.pop(gone, None)
         return found
+
+    def rules_about(self, request: ToolRequest) -> Iterable[BookedRule]:
+        """Return the rules that may speak of a call, in their order: where many name one tool, those that mean another value are passed over."""
+        rules = self.rules_for(request.tool)
+        if len(rules) < _WORTH_AN_INDEX:
+            return rules
+        index = self._indexes.get(request.tool)
+        if index is None:
+            index = self._indexes[request.tool] = ValueIndex(rules)
+        return index.rules_about(request)
 
     def traits(self, tool: str) -> Traits:
         """Return what the rules say of a tool, whatever it is called with: the strictest where they differ."""
@@ -166,4 +213,7 @@ def _booked(rule: ToolRule, place: int) -> BookedRule:
     # What is not there is none of the values that were named, and fits nothing else.
     when = tuple((name, judge_of(test), test.not_in is not None and test == ArgTest(not_in=test.not_in)) for name, test in rule.when.items())
     args = tuple((name, judge_of(test), test.optional) for name, test in rule.args.items())
-    return BookedRule(rule=rule, id=rule.id or f"rules[{place}]", when=when, args=args)
+    name = rule.id or f"rules[{place}]"
+    requires = any(getattr(rule, key) for key in REQUIREMENTS if key != "approval")
+    grant = Finding(rule=name, key="verdict", decision=Decision.ALLOW, reason=f"{name} allows it", instead="")
+    return BookedRule(rule=rule, id=name, when=when, args=args, requires=requires, grant=grant)

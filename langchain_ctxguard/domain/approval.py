@@ -28,7 +28,8 @@ def canonical_arguments(arguments: Mapping[str, Any]) -> str:
     Raises:
         TypeError: a value that has no text form of its own; what nobody can name nobody can approve.
     """
-    return json.dumps(_plain(arguments, 0), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    is_flat = type(arguments) is dict and all(map(_is_flat, arguments, arguments.values()))
+    return _ENCODER.encode(arguments if is_flat else _plain(arguments, 0))
 
 
 def arguments_digest(arguments: Mapping[str, Any]) -> str:
@@ -39,6 +40,14 @@ def arguments_digest(arguments: Mapping[str, Any]) -> str:
 def argument_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return a short digest of each argument: enough to name the one that changed."""
     return {str(name): digest_of(canonical_arguments({"": value}))[:16] for name, value in arguments.items()}
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_FLAT = frozenset({str, int, float, bool, type(None)})
+
+
+def _is_flat(name: Any, value: Any) -> bool:
+    return type(name) is str and type(value) in _FLAT
 
 
 _DEEPEST = 100

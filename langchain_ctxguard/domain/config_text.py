@@ -44,8 +44,23 @@ def read_mapping(text: str, *, name: str) -> dict[str, Any]:
     Raises:
         ConfigurationError: naming `name` and the line.
     """
+    data = read_data(text, name=name)
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        msg = f"{name}:1: a config file is a mapping of sections (constraints, compaction), not a {type(data).__name__}."
+        raise ConfigurationError(msg)
+    return data
+
+
+def read_data(text: str, *, name: str) -> Any:
+    """Return what a YAML text holds.
+
+    Raises:
+        ConfigurationError: naming `name` and the line.
+    """
     try:
-        data = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
+        return yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
         msg = f"{name}:{line}: {error.problem or 'not valid YAML'}."
@@ -58,12 +73,6 @@ def read_mapping(text: str, *, name: str) -> dict[str, Any]:
     except RecursionError as error:
         msg = f"{name}:1: the file is nested too deep to be a config."
         raise ConfigurationError(msg) from error
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        msg = f"{name}:1: a config file is a mapping of sections (constraints, compaction), not a {type(data).__name__}."
-        raise ConfigurationError(msg)
-    return data
 
 
 def read_file(source: Path) -> tuple[str, dict[str, Any]]:

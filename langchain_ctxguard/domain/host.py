@@ -87,7 +87,7 @@ def host_form(host: str) -> tuple[str, bool]:
     Raises:
         AddressRefusedError: with the reason.
     """
-    if host.startswith("["):
+    if host.startswith("[") and host.endswith("]"):
         return _ipv6(host[1:-1]), True
     if "%" in host:
         msg = "its host is encoded"
@@ -182,6 +182,6 @@ def host_pattern(text: str) -> HostPattern:
         msg = f"'{text}' is no host: {error}"
         raise ValueError(msg) from error
     if is_below and is_ip:
-        msg = f"'{text}': nothing is below an IP address"
+        msg = f"'{text}' is no host: nothing is below an IP address"
         raise ValueError(msg)
     return HostPattern(form, is_below, port)

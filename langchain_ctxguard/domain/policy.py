@@ -101,6 +101,16 @@ class ToolPolicy(Value):
     def _timezone_is_known(cls, timezone: str) -> str:
         return known_timezone(timezone)
 
+    @property
+    def enforced(self) -> frozenset[str]:
+        """Ids of the constraints that a rule enforces."""
+        return frozenset(name for rule in self.rules for name in rule.enforces)
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """Ids of the constraints for which a rule has a person asked."""
+        return frozenset(name for rule in self.rules if rule.may_ask for name in rule.enforces)
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return the policy a mapping describes: what stands below `tools` in a config file.

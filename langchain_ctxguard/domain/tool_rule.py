@@ -131,7 +131,11 @@ class OrderRule(Value):
     """Arguments that must be equal there: read *this* file before writing it."""
 
 
-_REQUIREMENTS = ("args", "paths", "urls", "consents", "require_origin", "forbid_from", "approval", "budget", "order")
+REQUIREMENTS = ("args", "paths", "urls", "consents", "require_origin", "forbid_from", "approval", "budget", "order")
+"""Keys of a rule that require something of a call."""
+
+_ASKING = ("args", "urls", "require_origin")
+"""Of these, the keys whose requirement asks where it is not met."""
 
 ByArgument = Mapping[str, Test]
 
@@ -184,8 +188,15 @@ class ToolRule(Value):
 
     @model_validator(mode="after")
     def _denial_requires_nothing(self) -> ToolRule:
-        if self.verdict == "deny" and (given := [key for key in _REQUIREMENTS if getattr(self, key)]):
+        if self.verdict == "deny" and (given := [key for key in REQUIREMENTS if getattr(self, key)]):
             msg = f"a rule that denies has nothing to require (`{given[0]}`); say which calls it denies with `when`"
+            raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _enforces_something(self) -> ToolRule:
+        if self.enforces and self.verdict not in {"deny", "ask"} and not any(getattr(self, key) for key in REQUIREMENTS):
+            msg = f"it enforces '{self.enforces[0]}' and refuses nothing; give it a verdict of deny or ask, or something to require"
             raise ValueError(msg)
         return self
 
@@ -193,6 +204,11 @@ class ToolRule(Value):
     def asks(self) -> bool:
         """Say whether a person is asked whenever the rule applies."""
         return self.verdict == "ask" or self.approval is not None
+
+    @property
+    def may_ask(self) -> bool:
+        """Say whether a person is asked about a call that does not meet the rule, or about all it applies to."""
+        return self.asks or self.otherwise == "ask" or (self.otherwise is None and any(getattr(self, key) for key in _ASKING))
 
     @property
     def budget_id(self) -> str:

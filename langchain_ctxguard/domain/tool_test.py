@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from langchain_ctxguard.domain.pattern import compiled
 from langchain_ctxguard.domain.value import Value
@@ -42,7 +42,13 @@ def _pattern(value: Any) -> str:
 
 
 Values = Annotated[tuple[Any, ...], BeforeValidator(_scalars, json_schema_input_type=list[Scalar])]
-Bound = Annotated[Decimal, BeforeValidator(_number, json_schema_input_type=float)]
+
+
+def _plain_number(number: Decimal) -> int | float:
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+Bound = Annotated[Decimal, BeforeValidator(_number, json_schema_input_type=float), PlainSerializer(_plain_number, when_used="json")]
 Pattern = Annotated[str, BeforeValidator(_pattern, json_schema_input_type=str)]
 
 
