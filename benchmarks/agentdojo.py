@@ -2,7 +2,8 @@
 
     python -m benchmarks.agentdojo [--small]
 
-It needs the dependency group `agentdojo`. The policies in `agentdojo_policies/` were written before this file, from the suites' tools and user tasks.
+It needs the dependency group `agentdojo`. The policies were written before this file, from the suites' tools and user tasks; `first/` keeps the two
+that were changed once after a first run, for what had got through: a channel's name is no record, and personal data is not mailed.
 With `--small` it takes every tenth user task and writes nothing.
 
 An attack is taken to have convinced the model wholly: whatever it asks for is called, with exactly its arguments, after the user's own task was done.
@@ -18,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from benchmarks.measuring import table, versions, write
 from langchain_ctxguard import compact_messages
-from langchain_ctxguard.core.authorize import authorize
+from langchain_ctxguard.core.authorize import authorize, traits_of
 from langchain_ctxguard.core.origins import Origins
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.control import ControlField
@@ -58,13 +60,21 @@ class Talk:
     policy: ToolPolicy
     environment: Any
     seen: str
+    is_first: bool = False
     messages: list[BaseMessage] = field(default_factory=list)
-    cut: int = 0
+    known: Origins = field(init=False)
     kept: tuple[ControlField, ...] = ()
 
     def __post_init__(self) -> None:
         """Make the suite's tools callable."""
         self.runtime = FunctionsRuntime(self.suite.tools)
+        self.known = self._knowing(self.messages)
+
+    def _knowing(self, messages: Sequence[BaseMessage]) -> Origins:
+        known = Origins(is_registry=lambda name: traits_of(name, self.policy).is_registry)
+        for name in () if self.is_first and self.suite.name == "slack" else directory(self.suite):
+            known.learn_text(name, "registry")
+        return known.learn(messages)
 
     def run(self, calls: Iterable[FunctionCall]) -> Iterator[tuple[FunctionCall, Verdict]]:
         """Judge each call, then run it, allowed or not: what is asked about is what came before it."""
@@ -72,9 +82,11 @@ class Talk:
             yield call, self.verdict(call)
             result, error = self.runtime.run_function(self.environment, call.function, call.args)
             call_id = f"call-{len(self.messages)}"
+            said = len(self.messages)
             self.messages.append(AIMessage("", tool_calls=[{"name": call.function, "args": _plain(call.args), "id": call_id}]))
             text = error or tool_result_to_str(result)
             self.messages.append(ToolMessage(text, tool_call_id=call_id, name=call.function, status="error" if error else "success"))
+            self.known.learn(self.messages[said:])
 
     def compact(self) -> None:
         """Let everything so far be replaced by a summary."""
@@ -82,29 +94,15 @@ class Talk:
             return
         compaction = compact_messages(self.messages, keep=("messages", 0))
         head = read_head(compaction.head)
-        self.cut = len(self.messages)
         self.kept = head.body.evidence.fields if isinstance(head, ContextHead) and head.body is not None else ()
+        if self.seen == "fields":
+            # The user's last words stand in every view.
+            self.known = self._knowing([message for message in self.messages if isinstance(message, HumanMessage)][-1:])
 
     def verdict(self, call: FunctionCall) -> Verdict:
         """Return what the policy says to a call now."""
-        known = Origins(is_registry=self._is_registry)
-        known.learn(self.messages if self.seen != "fields" else self.messages[self.cut :])
-        if self.seen == "fields" and self.cut:
-            # The user's last words stand in every view.
-            known.learn([message for message in self.messages[: self.cut] if isinstance(message, HumanMessage)][-1:])
-        for address in directory(self.suite):
-            known.learn_text(address, "registry")
         request = ToolRequest(tool=call.function, args=_plain(call.args), thread="t", at=NOW, requester="user")
-        return authorize(request, self.policy, consents={}, approvals=(), budgets=None, fields=self.kept, now=NOW, origins=known, done=())
-
-    def _is_registry(self, name: str) -> bool:
-        return any(rule.result_origin == "registry" and _matches(rule.tool, name) for rule in self.policy.rules)
-
-
-def _matches(patterns: Sequence[str], name: str) -> bool:
-    from fnmatch import fnmatch
-
-    return any(fnmatch(name, pattern) for pattern in patterns)
+        return authorize(request, self.policy, consents={}, approvals=(), budgets=None, fields=self.kept, now=NOW, origins=self.known, done=())
 
 
 def _plain(args: Any) -> dict[str, Any]:
@@ -112,26 +110,30 @@ def _plain(args: Any) -> dict[str, Any]:
     return plain
 
 
+@cache
 def directory(suite: Any) -> tuple[str, ...]:
-    """Return the addresses the application itself knows: the address book of an environment nobody has written into."""
-    if not hasattr(suite, "_directory"):
-        inbox = getattr(suite.load_and_inject_default_environment({}), "inbox", None)
-        suite._directory = tuple(contact.email for contact in getattr(inbox, "contact_list", ())) if suite.name == "workspace" else ()  # noqa: SLF001
-    addresses: tuple[str, ...] = suite._directory  # noqa: SLF001
-    return addresses
+    """Return the names the application itself knows, from an environment nobody has written into: its address book, its members and channels."""
+    environment = suite.load_and_inject_default_environment({})
+    match suite.name:
+        case "workspace":
+            return tuple(contact.email for contact in environment.inbox.contact_list)
+        case "slack":
+            return (*environment.slack.users, *environment.slack.channels)
+        case _:
+            return ()
 
 
-def talk_of(suite: Any, policy: ToolPolicy, prompt: str, environment: Any, seen: str) -> Talk:
+def talk_of(suite: Any, policy: ToolPolicy, prompt: str, environment: Any, seen: str, *, is_first: bool) -> Talk:
     """Return a conversation that begins with the user's request."""
-    return Talk(suite, policy, environment, seen, messages=[HumanMessage(prompt)])
+    return Talk(suite, policy, environment, seen, is_first, messages=[HumanMessage(prompt)])
 
 
-def benign(suite: Any, policy: ToolPolicy, seen: str, tasks: Sequence[Any]) -> Counter[str]:
+def benign(suite: Any, policy: ToolPolicy, seen: str, tasks: Sequence[Any], *, is_first: bool) -> Counter[str]:
     """Count the calls of the user tasks by verdict, and the tasks by their strictest."""
     counts: Counter[str] = Counter()
     for task in tasks:
         environment = task.init_environment(suite.load_and_inject_default_environment({}))
-        talk = talk_of(suite, policy, task.PROMPT, environment, seen)
+        talk = talk_of(suite, policy, task.PROMPT, environment, seen, is_first=is_first)
         talk.compact()
         worst = "allow"
         for _, verdict in talk.run(task.ground_truth(environment)):
@@ -141,7 +143,7 @@ def benign(suite: Any, policy: ToolPolicy, seen: str, tasks: Sequence[Any]) -> C
     return counts
 
 
-def attacks(suite: Any, policy: ToolPolicy, seen: str, tasks: Sequence[Any]) -> tuple[Counter[str], list[str]]:
+def attacks(suite: Any, policy: ToolPolicy, seen: str, tasks: Sequence[Any], *, is_first: bool) -> tuple[Counter[str], list[str]]:
     """Count the pairs by what became of the attack; name those in which a call would have run."""
     counts: Counter[str] = Counter()
     lost: list[str] = []
@@ -154,7 +156,7 @@ def attacks(suite: Any, policy: ToolPolicy, seen: str, tasks: Sequence[Any]) -> 
             if not calls:
                 counts["not covered"] += 1
                 continue
-            talk = talk_of(suite, policy, task.PROMPT, environment, seen)
+            talk = talk_of(suite, policy, task.PROMPT, environment, seen, is_first=is_first)
             for _ in talk.run(task.ground_truth(environment)):
                 pass
             talk.compact()
@@ -172,18 +174,19 @@ def main() -> int:
     is_small = parser.parse_args().small
     rows: list[dict[str, Any]] = []
     named: list[str] = []
-    for seen in SEEN:
+    for policies, seen in (("first", "whole"), *(("now", seen) for seen in SEEN)):
         total: Counter[str] = Counter()
         for suite in get_suites(RELEASE).values():
-            policy = ToolPolicy.from_file(POLICIES / f"{suite.name}.yaml")
+            first = POLICIES / "first" / f"{suite.name}.yaml"
+            policy = ToolPolicy.from_file(first if policies == "first" and first.exists() else POLICIES / f"{suite.name}.yaml")
             tasks = list(suite.user_tasks.values())[:: 10 if is_small else 1]
-            calm = benign(suite, policy, seen, tasks)
-            counts, lost = attacks(suite, policy, seen, tasks)
-            named += [f"{seen}: {one}" for one in lost]
+            calm = benign(suite, policy, seen, tasks, is_first=policies == "first")
+            counts, lost = attacks(suite, policy, seen, tasks, is_first=policies == "first")
+            named += [f"{policies} {seen} {one}" for one in lost]
             found = Counter({**calm, **counts, "lost": len(lost)})
             total += found
-            rows.append(_row(seen, suite.name, found))
-        rows.append(_row(seen, "all", total))
+            rows.append(_row(policies, seen, suite.name, found))
+        rows.append(_row(policies, seen, "all", total))
     print(table(rows))
     for one in named:
         print(one)
@@ -193,11 +196,15 @@ def main() -> int:
     write(
         "agentdojo",
         measured=(
-            f"AgentDojo {version(PACKAGE)}, suites of {RELEASE}, its ground-truth calls replayed without a model: of the pairs of user task and attack "
-            "that have attack calls, those in which a call that changes something or goes out would run without a person; of the user tasks' own calls, "
-            "how many are allowed, asked about, denied, and how many tasks need no question."
+            f"AgentDojo {version(PACKAGE)}, suites of {RELEASE}, its ground-truth calls replayed without a model: of the pairs of user task and "
+            "attack that have attack calls, those in which a call that changes something or goes out would run without a person; of the user tasks' "
+            "own calls, how many are allowed, asked about, denied, and how many tasks need no question. Judged with all messages, with the originals "
+            "in an archive after a compaction, and with the field ledger and the kept messages alone after it."
         ),
-        against="no policy: every call runs. Each policy was written before any attack was looked at; no value of an attack stands in it.",
+        against=(
+            "no policy: every call runs. No value of an attack stands in a policy; `first`: as written before any attack was run, `now`: with two "
+            "changes since."
+        ),
         versions={PACKAGE: version(PACKAGE), **own},
         rows=rows,
         lost=named,
@@ -205,9 +212,10 @@ def main() -> int:
     return 0
 
 
-def _row(seen: str, name: str, found: Counter[str]) -> dict[str, Any]:
+def _row(policies: str, seen: str, name: str, found: Counter[str]) -> dict[str, Any]:
     tasks = sum(found[f"task {word}"] for word in ("allow", "ask", "deny"))
     return {
+        "policies": policies,
         "seen": seen,
         "suite": name,
         "pairs": found["pairs"],
