@@ -79,6 +79,7 @@ class Talk:
     def run(self, calls: Iterable[FunctionCall]) -> Iterator[tuple[FunctionCall, Verdict]]:
         """Judge each call, then run it, allowed or not: what is asked about is what came before it."""
         for call in calls:
+            self.compact()
             yield call, self.verdict(call)
             result, error = self.runtime.run_function(self.environment, call.function, call.args)
             call_id = f"call-{len(self.messages)}"
@@ -89,7 +90,7 @@ class Talk:
             self.known.learn(self.messages[said:])
 
     def compact(self) -> None:
-        """Let everything so far be replaced by a summary."""
+        """Let everything so far be replaced by a summary: nothing lies between a request and its call but a compaction."""
         if self.seen == "whole":
             return
         compaction = compact_messages(self.messages, keep=("messages", 0))
@@ -134,7 +135,6 @@ def benign(suite: Any, policy: ToolPolicy, seen: str, tasks: Sequence[Any], *, i
     for task in tasks:
         environment = task.init_environment(suite.load_and_inject_default_environment({}))
         talk = talk_of(suite, policy, task.PROMPT, environment, seen, is_first=is_first)
-        talk.compact()
         worst = "allow"
         for _, verdict in talk.run(task.ground_truth(environment)):
             counts[verdict.decision.value] += 1
@@ -159,7 +159,6 @@ def attacks(suite: Any, policy: ToolPolicy, seen: str, tasks: Sequence[Any], *, 
             talk = talk_of(suite, policy, task.PROMPT, environment, seen, is_first=is_first)
             for _ in talk.run(task.ground_truth(environment)):
                 pass
-            talk.compact()
             ran = [call for call, verdict in talk.run(calls) if verdict.decision.value == "allow" and changes_something(call.function)]
             counts["pairs"] += 1
             if ran:
@@ -199,7 +198,7 @@ def main() -> int:
             f"AgentDojo {version(PACKAGE)}, suites of {RELEASE}, its ground-truth calls replayed without a model: of the pairs of user task and "
             "attack that have attack calls, those in which a call that changes something or goes out would run without a person; of the user tasks' "
             "own calls, how many are allowed, asked about, denied, and how many tasks need no question. Judged with all messages, with the originals "
-            "in an archive after a compaction, and with the field ledger and the kept messages alone after it."
+            "in an archive after a compaction, and with the field ledger and the request alone after it, compacted anew before each call."
         ),
         against=(
             "no policy: every call runs. No value of an attack stands in a policy; `first`: as written before any attack was run, `now`: with two "

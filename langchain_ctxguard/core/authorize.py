@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from langchain_ctxguard.core.approvals import binding_of, nearest_fault, opening, rejection
-from langchain_ctxguard.core.budgets import BudgetNotCountableError, charge_of
 from langchain_ctxguard.core.origins import Origins
 from langchain_ctxguard.core.paths import PathFacts
-from langchain_ctxguard.core.requirements import Known, Unmet, counts, unmet
+from langchain_ctxguard.core.requirements import Known, Unmet, charged, counts, unmet
 from langchain_ctxguard.core.rulebook import BookedRule, Rulebook, Traits, rulebook
 from langchain_ctxguard.domain.approval import Approval, arguments_digest
 from langchain_ctxguard.domain.budget import Budgets, Charge
 from langchain_ctxguard.domain.citation import GateReading
 from langchain_ctxguard.domain.consent import Consents
 from langchain_ctxguard.domain.control import ControlField
-from langchain_ctxguard.domain.policy import AskNeed, DoneCall, Finding, Policy, ToolPolicy, ToolRequest, Verdict
+from langchain_ctxguard.domain.policy import AskNeed, DoneCall, Finding, Policy, ToolPolicy, ToolRequest, Verdict, new_verdict
 from langchain_ctxguard.domain.tool_rule import Decision
 from langchain_ctxguard.domain.value import Value, digest_of
 from langchain_ctxguard.errors import PolicyError
@@ -26,6 +25,7 @@ from langchain_ctxguard.errors import PolicyError
 _RANK = {Decision.DENY: 0, Decision.ASK: 1, Decision.ALLOW: 2}
 _OPEN = ToolPolicy()
 _ANY = AskNeed(rules=())
+_PLAINLY = "Give plain values."
 _OTHERWISE = "Do it another way, or tell the user that it is not allowed."
 
 
@@ -57,8 +57,8 @@ def needs_of(request: ToolRequest, policy: Policy | Sequence[Policy] | None, *, 
             done = done or rule.order is not None
             if rule.budget is not None and (rule.budget.tokens is not None or rule.budget.cost is not None):
                 usage[rule.budget.per] = None
-            charge = _charge(booked, request, now, book.policy)
-            if charge is not None:
+            charge = charged(booked, request, book.policy, now)
+            if isinstance(charge, Charge) and counts(charge):
                 budgets[charge.key] = None
     return Needs(paths=paths, consents=tuple(consents), budgets=tuple(budgets), usage=tuple(usage), origins=origins, done=done)
 
@@ -115,14 +115,14 @@ def authorize(
     """
     try:
         arguments = arguments_digest(request.args)
-    except TypeError as error:
-        finding = Finding(rule="arguments", key="args", decision=Decision.DENY, reason=str(error), instead="Give plain values.")
+    except (TypeError, ValueError, RecursionError) as error:
+        finding = Finding(rule="arguments", key="args", decision=Decision.DENY, reason=f"its arguments have no text form: {error}", instead=_PLAINLY)
         return Verdict(decision=Decision.DENY, tool=request.tool, findings=(finding,), fingerprint=fingerprint_of(policy))
     judged = _Judged()
     for one in _each(policy):
         if isinstance(one, ToolPolicy):
             known = Known(request, one, now, consents, budgets, fields, origins, done, paths, arguments)
-            _judge(rulebook(one), known, judged)
+            _judge_safely(one, known, judged)
         else:
             _ask_function(one, request, judged)
     return _verdict(judged, request, tuple(approvals), fingerprint_of(policy), arguments, consents, now)
@@ -140,6 +140,15 @@ class _Judged:
     enforces: list[str] = field(default_factory=list)
     effects: set[str] = field(default_factory=set)
     irreversible: bool = False
+
+
+def _judge_safely(policy: ToolPolicy, known: Known, judged: _Judged) -> None:
+    try:
+        _judge(rulebook(policy), known, judged)
+    except Exception as error:  # noqa: BLE001 - whatever fails there, the call must not run
+        # The error's own text may hold anything; it goes to nobody.
+        reason = f"a rule could not be evaluated ({type(error).__name__}), so nobody can tell whether it is allowed"
+        judged.findings.append(Finding(rule="rules", key="error", decision=Decision.DENY, reason=reason, instead="Report it."))
 
 
 def _judge(book: Rulebook, known: Known, judged: _Judged) -> None:
@@ -195,10 +204,10 @@ def _judge_rule(booked: BookedRule, known: Known, judged: _Judged, *, is_clear: 
         key = "verdict" if rule.verdict == "ask" else "approval"
         judged.asks.append((_told(booked, key, Decision.ASK, f"{booked.id} says so", "Wait for the answer."), _need(booked)))
     if booked.requires:
-        for fault in unmet(booked, known):
+        charge = charged(booked, known.request, known.policy, known.now)
+        for fault in unmet(booked, known, charge):
             _take_down(fault, booked, judged)
-        charge = _charge(booked, known.request, known.now, known.policy)
-        if charge is not None:
+        if isinstance(charge, Charge) and counts(charge):
             judged.reserve.append(charge)
     if is_clear and rule.verdict in {"allow", "ask"}:
         judged.granted.append(booked.grant)
@@ -227,16 +236,6 @@ def _need(booked: BookedRule) -> AskNeed:
     return AskNeed(rules=(booked.id,)) if approval is None else AskNeed(rules=(booked.id,), approver=approval.approver, expires_s=approval.expires_s)
 
 
-def _charge(booked: BookedRule, request: ToolRequest, now: datetime, policy: ToolPolicy) -> Charge | None:
-    if booked.rule.budget is None:
-        return None
-    try:
-        charge = charge_of(request, booked.rule, booked.id, now=now, timezone=policy.timezone)
-    except BudgetNotCountableError:
-        return None  # the requirement says why, and denies
-    return charge if counts(charge) else None
-
-
 def _verdict(  # noqa: PLR0917
     judged: _Judged, request: ToolRequest, approvals: tuple[Approval, ...], rules: str, arguments: str, consents: Consents | None, now: datetime
 ) -> Verdict:
@@ -249,20 +248,22 @@ def _verdict(  # noqa: PLR0917
         decision = max((finding.decision for finding in findings), key=lambda one: -_RANK[one], default=Decision.ALLOW)
     elif not findings:
         decision = Decision.ALLOW
-    effect = next((one for one in ("write", "memory", "read") if one in judged.effects), request.effect or "write")
-    return Verdict(
-        decision=decision,
-        tool=request.tool,
-        findings=tuple(findings or judged.granted),
-        asks=asks if decision is Decision.ASK else (),
-        approvals=used if decision is Decision.ALLOW else (),
-        reserve=tuple(judged.reserve) if decision is not Decision.DENY else (),
-        reading=GateReading.of(consents, *judged.consents) if consents is not None and judged.consents else None,
-        effect=effect,
-        irreversible=judged.irreversible,
-        enforces=tuple(dict.fromkeys(judged.enforces)),
-        arguments=arguments,
-        fingerprint=rules,
+    effects = judged.effects
+    return new_verdict(
+        {
+            "decision": decision,
+            "tool": request.tool,
+            "findings": tuple(findings or judged.granted),
+            "asks": asks if decision is Decision.ASK else (),
+            "approvals": used if decision is Decision.ALLOW else (),
+            "reserve": tuple(judged.reserve) if decision is not Decision.DENY else (),
+            "reading": GateReading.of(consents, *judged.consents) if consents is not None and judged.consents else None,
+            "effect": next(one for one in ("write", "memory", "read") if one in effects) if effects else request.effect or "write",
+            "irreversible": judged.irreversible,
+            "enforces": tuple(dict.fromkeys(judged.enforces)),
+            "arguments": arguments,
+            "fingerprint": rules,
+        }
     )
 
 

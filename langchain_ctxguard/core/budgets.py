@@ -29,7 +29,9 @@ class BudgetNotCountableError(ValueError):
 
 
 def reservation_of(request: ToolRequest, arguments: str | None = None) -> str:
-    """Return the name one call reserves under: judged again, at another layer or after a person agreed, it is the same reservation.
+    """Return the name one call reserves under: judged again, at another layer, after a person agreed or after a crash, it is the same reservation.
+
+    Calls without an id cannot be told apart by it: two that run at once need ids.
 
     Args:
         request: The call.
@@ -38,9 +40,9 @@ def reservation_of(request: ToolRequest, arguments: str | None = None) -> str:
     Raises:
         TypeError: an argument without a text form.
     """
-    return digest_of(
-        canonical_json([request.thread, request.namespace, request.run, request.call_id, request.tool, arguments or arguments_digest(request.args)])
-    )[:32]
+    return digest_of(canonical_json([request.thread, request.namespace, request.call_id, request.tool, arguments or arguments_digest(request.args)]))[
+        :32
+    ]
 
 
 def charge_of(request: ToolRequest, rule: ToolRule, rule_id: str, *, now: datetime, timezone: str) -> Charge:
@@ -80,7 +82,11 @@ def budget_scope(request: ToolRequest, limit: BudgetRule, *, now: datetime, time
 
 def _summed(args: Mapping[str, object], name: str) -> Decimal:
     total = Decimal(0)
-    for value in values_at(args, name):
+    values = values_at(args, name)
+    if not values:
+        msg = f"`{name}` is left out, and nobody can add up what the tool takes then"
+        raise BudgetNotCountableError(msg, f"Give `{name}`.")
+    for value in values:
         number = number_in(value)
         if number is None or number < 0:
             msg = f"`{name}` is {value!r}, which cannot be added up"
@@ -122,8 +128,11 @@ def _added_up(held: dict[str, Held], settled: dict[str, Held], now: datetime) ->
 
 
 def budget_fault(charge: Charge, state: BudgetState, reservation: str | None = None) -> str | None:
-    """Return why a call does not fit into its budget any more, `None` where it does. A reservation of its own counts for it, not against it."""
-    own = (state.held.get(reservation) or state.settled.get(reservation)) if reservation else None
+    """Return why a call does not fit into its budget any more, `None` where it does.
+
+    A reservation of its own that has no outcome counts for it, not against it; a call that ran and is made again uses the budget again.
+    """
+    own = state.held.get(reservation) if reservation else None
     calls = state.calls - (own.calls if own else 0)
     if charge.limit.calls is not None and calls + charge.calls > charge.limit.calls:
         return f"{calls} of {charge.limit.calls} calls per {charge.limit.per} are used{_open(state, own)}"

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -24,23 +25,32 @@ LEAST_DIGITS = 5
 _LEAST_LETTERS = 3
 _LONGEST_JSON = 1_000_000
 _LONGEST_COMPACT = 40
+_PIECE = 8_000
+"""So many characters are read for dates and amounts at a time."""
+
 _WIDE = "\u2e80"
 _ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}", re.ASCII)
 _RUN = re.compile(r"[^\W_]+")
 _HAN = re.compile("[\u2e80-\U0003ffff]+")
-_NUMERAL = re.compile(r"(?<![0-9A-Za-z.,_/-])(?:[0-9]{1,3}(?:[ ,.'\u2019][0-9]{3})+|[0-9]+)(?:[.,][0-9]+)?(?![0-9A-Za-z_/-])")
+_NUMERAL = re.compile(r"(?<![0-9A-Za-z.,_/-])(?:[0-9]{1,3}(?:[ ,.'\u2019][0-9]{3}){1,8}|[0-9]+)(?:[.,][0-9]+)?(?![0-9A-Za-z_/-])")
 _COMPACT = re.compile(r"\+?[0-9]{7,}|[a-z]{2}[0-9]{2}[a-z0-9]{11,30}")
 _BETWEEN = r"[ ./()-]{0,2}"
-_PARTS = re.compile(
-    r"[a-z][a-z0-9+.-]*://[^\s<>\"'`]+|[^\s@<>\"'`(),;:]+@[^\s@<>\"'`(),;:]+\.[a-z0-9-]+|(?:www\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?:/[^\s<>\"'`]*)?|"
-    r"[a-z]{2}[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?|[a-z]+-?[0-9][a-z0-9-]*|\+?[0-9][0-9 ()./-]{5,}[0-9]"
+_PARTS = (
+    r"[a-z][a-z0-9+.-]*://[^\s<>\"'`]+|[^\s@<>\"'`(),;:]+@[^\s@<>\"'`(),;:]+\.[a-z0-9-]+|"
+    r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24}(?:/[^\s<>\"'`]*)?|"
+    r"[a-z]{2}[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?|[a-z]+-?[0-9][a-z0-9-]*|\+?[0-9][0-9 ()./-]{5,40}[0-9]"
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _DIGIT_BEFORE = re.compile(r"[0-9] ")
 _DIGIT_AFTER = re.compile(r" [0-9]")
 _BESIDE = 40
 """Characters between a day and a clock time that are meant together."""
 
 _RANGE = re.compile(r"\s*(?:to|until|till|through|and|-|\u2013|\u2014|~|\u5230|\u81f3)\s*", re.IGNORECASE)
+_COUNTS = re.compile("[0-9０-９零〇一二两三四五六七八九十百千万亿]|hundred|thousand|million|billion", re.IGNORECASE)
+"""What every date and amount holds one of."""
+
+_LONGEST_FIELD = 80
 _TRAILING = ".,;:!?。，；：！？'\")]}>"
 
 _NUMBERS = frozenset({FieldKind.AMOUNT, FieldKind.QUANTITY})
@@ -207,7 +217,7 @@ def _compact(text: str) -> re.Pattern[str] | None:
 def _fields_that_are(text: str) -> list[ControlField]:
     """Return the one field a whole text is."""
     bare = text.strip()
-    if len(bare) > 80:  # noqa: PLR2004 - longer than any date or amount
+    if len(bare) > _LONGEST_FIELD or not _COUNTS.search(bare):
         return []
     return [field for field in extract_fields(bare) if field.kind in _REFORMATTED and len(field.raw) >= len(bare) - 1]
 
@@ -231,10 +241,14 @@ def numbers_in(text: str) -> Iterator[Decimal]:
 
 def fields_in(text: str) -> tuple[frozenset[str], frozenset[Decimal]]:
     """Return what all spellings of the dates and amounts in a text have in common, and the numbers among them."""
-    found = extract_fields(text)
-    fields = [field for field in found if field.kind in _REFORMATTED or field.kind in _NUMBERS]
-    keys = frozenset(key_of(field) for field in (*fields, *_joined(found, text)) if field.kind in _REFORMATTED)
-    return keys, frozenset(number for field in fields if (number := _number_of(field)) is not None)
+    keys: set[str] = set()
+    numbers: set[Decimal] = set()
+    for start in range(0, len(text), _PIECE):
+        piece = text[start : start + _PIECE]
+        found = extract_fields(piece)
+        keys.update(key_of(field) for field in (*found, *_joined(found, piece)) if field.kind in _REFORMATTED)
+        numbers.update(number for field in found if field.kind in _NUMBERS and (number := _number_of(field)) is not None)
+    return frozenset(keys), frozenset(numbers)
 
 
 def _joined(fields: Sequence[ControlField], text: str) -> Iterator[ControlField]:
@@ -250,7 +264,9 @@ def _joined(fields: Sequence[ControlField], text: str) -> Iterator[ControlField]
     for place, (start, stop, field) in enumerate(placed):
         if field.kind is not FieldKind.DATE or field.value is None:
             continue
-        near = [(begin, end, other) for begin, end, other in placed[max(place - 1, 0) : place + 4] if begin - stop <= _BESIDE and start - end <= _BESIDE]
+        near = [
+            (begin, end, other) for begin, end, other in placed[max(place - 1, 0) : place + 4] if begin - stop <= _BESIDE and start - end <= _BESIDE
+        ]
         day = field.value
         if day.startswith("--"):
             after = [(begin, other.value) for begin, _, other in near if begin > start and other.kind is FieldKind.DATE and other.value]
@@ -278,5 +294,14 @@ def parts_of(value: Any) -> list[str]:
     """
     if not isinstance(value, str):
         return []
-    text = plain(value)
-    return list(dict.fromkeys(found.rstrip(_TRAILING) for found in _PARTS.findall(text) if found.rstrip(_TRAILING) != text))
+    text = plain(_SURROGATE.sub("\ufffd", value))
+    found = (part.rstrip(_TRAILING) for part in _parts().findall(text))
+    return list(dict.fromkeys(part for part in found if part and part != text))
+
+
+@cache
+def _parts() -> Any:
+    import re2  # type: ignore[import-untyped]  # it ships no types
+
+    # On RE2: a hostile text takes no longer than its length.
+    return re2.compile(_PARTS)

@@ -16,14 +16,12 @@ from langchain_ctxguard.core.normalize import key_of
 from langchain_ctxguard.core.origin_forms import Spellings, fields_in, numbers_in, plain, runs_in, searched, spellings_of, stands_whole
 from langchain_ctxguard.core.predicates import leaves_of
 from langchain_ctxguard.core.results import own_words, results_in
-from langchain_ctxguard.core.roles import EVIDENCE, NOTE, RULES, SUMMARY, calls_of, is_foreign_summary, is_note, is_request, speaker_of
+from langchain_ctxguard.core.roles import calls_of, is_foreign_summary, is_note, is_request, speaker_of
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.origin import Origin
 
 _COMMON = 64
 """A word in more texts than this tells none of them from the others."""
-
-_RETOLD = frozenset({EVIDENCE, NOTE, RULES, SUMMARY})
 
 
 class Standing(NamedTuple):
@@ -56,13 +54,15 @@ class Origins:
     Messages are known by their key: what was said stays said when its message leaves the state.
     """
 
-    def __init__(self, *, is_registry: Callable[[str], bool] | None = None) -> None:
+    def __init__(self, *, is_registry: Callable[[str], bool] | None = None, people: Collection[str] = ()) -> None:
         """Begin empty.
 
         Args:
             is_registry: Says by its name whether a tool's results are the application's own record; see `Rulebook.traits`.
+            people: Names that human messages of people carry. Any other name is an agent's: many graphs hand on what an agent said that way.
         """
         self._is_registry = is_registry
+        self._people = frozenset(people)
         self._texts: list[_Text] = []
         self._known: dict[str, None] = {}
         self._calls: dict[str, tuple[str, str]] = {}
@@ -124,13 +124,12 @@ class Origins:
                 is_record = bool(name) and not result.is_failed and self._is_registry is not None and self._is_registry(name)
                 self._add(key, "registry" if is_record else "tool", name or message.name or "", result.text, told)
 
-    @staticmethod
-    def _speaker(message: BaseMessage, *, is_root: bool) -> Origin:
+    def _speaker(self, message: BaseMessage, *, is_root: bool) -> Origin:
         speaker = speaker_of(message)
         if speaker == "tool":
             return "tool"
         # A system message in the list is sent by whoever fills the list; a summary or note is retold.
-        is_retold = is_note(message) or is_foreign_summary(message) or message.name in _RETOLD
+        is_retold = is_note(message) or is_foreign_summary(message) or (bool(message.name) and message.name not in self._people)
         is_person = speaker == "user" and is_root and is_request(message) and not is_retold
         return "user" if is_person else "ai"
 

@@ -14,6 +14,9 @@ Flavour = Literal["posix", "windows"]
 _ROUNDS = 4
 """How often a path may be encoded; one that still changes after that hides something."""
 
+_LONGEST = 32_767
+"""What Windows takes at most; others take less."""
+
 _SLASHES = str.maketrans(
     {"\u2044": "/", "\u2215": "/", "\u29f8": "/", "\u2571": "/", "\u1735": "/", "\u2216": "\\", "\u29f5": "\\", "\u29f9": "\\", "\u2572": "\\"}
 )
@@ -47,6 +50,9 @@ def readings(text: str, *, flavour: Flavour = "posix") -> tuple[str, ...]:
     Raises:
         PathRefusedError: it names another machine, a device, a variable, or is no path at all.
     """
+    if len(text) > _LONGEST:
+        msg = f"{shown(text)} is longer than any path"
+        raise PathRefusedError(msg, "Name the file.")
     found: dict[str, None] = {}
     waiting = [text]
     for _ in range(_ROUNDS):

@@ -13,7 +13,7 @@ from langchain_ctxguard.core.authorize import authorize, fingerprint_of, needs_o
 from langchain_ctxguard.core.budgets import BudgetNotCountableError, charge_of
 from langchain_ctxguard.core.origins import Origins
 from langchain_ctxguard.core.paths import PathFacts
-from langchain_ctxguard.core.requirements import Known, unmet
+from langchain_ctxguard.core.requirements import Known, charged, unmet
 from langchain_ctxguard.core.rulebook import BookedRule, rulebook
 from langchain_ctxguard.domain.approval import Approval, argument_digests, arguments_digest
 from langchain_ctxguard.domain.budget import Budgets, BudgetState, Usage
@@ -87,7 +87,10 @@ def _rule_account(booked: BookedRule, known: Known, *, is_about: bool) -> RuleAc
     says: list[str] = [rule.verdict] if rule.verdict != "default" else ["requires only"]
     if rule.approval is not None:
         says.append(f"approval by {rule.approval.approver or 'any person'}")
-    says += [f"{fault.key}, {rule.otherwise or fault.decision}: {fault.reason}" for fault in unmet(booked, known)]
+    says += [
+        f"{fault.key}, {rule.otherwise or fault.decision}: {fault.reason}"
+        for fault in unmet(booked, known, charged(booked, known.request, known.policy, known.now))
+    ]
     return RuleAccount(rule=booked.id, tool=rule.tool, standing="applies", says=tuple(says))
 
 

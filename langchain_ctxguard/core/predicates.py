@@ -67,6 +67,11 @@ def leaves_of(value: Any, *, opens_json: bool = True) -> Iterator[Any]:
             yield inner
 
 
+def may_be_json(value: Any) -> bool:
+    """Say whether a value is a text that could be the JSON of a list or mapping."""
+    return isinstance(value, str) and value.lstrip()[:1] in {"[", "{"}
+
+
 def _parsed(text: str) -> Any:
     bare = text.strip()
     if bare[:1] in {"{", "["} and bare[-1:] in {"}", "]"}:

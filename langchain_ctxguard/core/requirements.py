@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from langchain_ctxguard.core.budgets import BudgetNotCountableError, budget_fault, charge_of, reservation_of, usage_fault
 from langchain_ctxguard.core.hosts import address_fault
@@ -23,8 +24,7 @@ from langchain_ctxguard.domain.policy import DoneCall, ToolPolicy, ToolRequest
 from langchain_ctxguard.domain.tool_rule import Decision
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """Everything a verdict may look at. What is `None` was not looked for, and what rests on it is not met."""
 
     request: ToolRequest
@@ -50,8 +50,8 @@ class Unmet:
     instead: str
 
 
-def unmet(booked: BookedRule, known: Known) -> Iterator[Unmet]:
-    """Yield what a rule requires and a call does not meet."""
+def unmet(booked: BookedRule, known: Known, charge: Charge | BudgetNotCountableError | None) -> Iterator[Unmet]:
+    """Yield what a rule requires and a call does not meet; `charge` is what `charged` returns for it."""
     rule = booked.rule
     if booked.args:
         yield from _args(booked, known)
@@ -67,8 +67,8 @@ def unmet(booked: BookedRule, known: Known) -> Iterator[Unmet]:
         yield from _forbidden_sources(booked, known)
     if rule.order is not None:
         yield from _order(booked, known)
-    if rule.budget is not None:
-        yield from _budget(booked, known)
+    if charge is not None:
+        yield from _budget(charge, known)
 
 
 def _args(booked: BookedRule, known: Known) -> Iterator[Unmet]:
@@ -209,24 +209,34 @@ def _order(booked: BookedRule, known: Known) -> Iterator[Unmet]:
             yield Unmet("order", Decision.DENY, f"`{name}` has not succeeded{same} before it", f"Call `{name}`{same} first.")
 
 
-def _budget(booked: BookedRule, known: Known) -> Iterator[Unmet]:
-    limit = booked.rule.budget
-    assert limit is not None  # noqa: S101 - asked only of rules that have one
+def charged(booked: BookedRule, request: ToolRequest, policy: ToolPolicy, now: datetime) -> Charge | BudgetNotCountableError | None:
+    """Return what a call takes from a rule's budget, or why that cannot be told; `None` for a rule without one."""
+    if booked.rule.budget is None:
+        return None
     try:
-        charge = charge_of(known.request, booked.rule, booked.id, now=known.now, timezone=known.policy.timezone)
+        return charge_of(request, booked.rule, booked.id, now=now, timezone=policy.timezone)
     except BudgetNotCountableError as error:
-        yield Unmet("budget", Decision.DENY, str(error), error.instead)
+        return error
+
+
+def _budget(charge: Charge | BudgetNotCountableError, known: Known) -> Iterator[Unmet]:
+    if isinstance(charge, BudgetNotCountableError):
+        yield Unmet("budget", Decision.DENY, str(charge), charge.instead)
         return
     advice = "Do without it, or ask the user for more."
     if known.budgets is None:
         yield Unmet("budget", Decision.DENY, "nobody counts what is used", "Give the guard a store.")
         return
     if counts(charge):
-        state = known.budgets.states.get(charge.key, BudgetState())
-        if (fault := budget_fault(charge, state, reservation_of(known.request, known.arguments))) is not None:
+        state = known.budgets.states.get(charge.key, _UNUSED)
+        own = reservation_of(known.request, known.arguments) if state.held and known.request.call_id else None
+        if (fault := budget_fault(charge, state, own)) is not None:
             yield Unmet("budget", Decision.DENY, fault, advice)
-    if (fault := usage_fault(limit, known.budgets.usage.get(limit.per))) is not None:
+    if (fault := usage_fault(charge.limit, known.budgets.usage.get(charge.limit.per))) is not None:
         yield Unmet("budget", Decision.DENY, fault, advice)
+
+
+_UNUSED = BudgetState()
 
 
 def counts(charge: Charge) -> bool:

@@ -7,9 +7,20 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from langchain_ctxguard.core.predicates import Answer, Judge, holds_for_all, holds_for_any, judge_of, loosely, texts_meant, values_at
+from langchain_ctxguard.core.predicates import (
+    Answer,
+    Judge,
+    holds_for_all,
+    holds_for_any,
+    judge_of,
+    leaves_of,
+    loosely,
+    may_be_json,
+    texts_meant,
+    values_at,
+)
 from langchain_ctxguard.domain.policy import Finding, ToolPolicy, ToolRequest
 from langchain_ctxguard.domain.tool_rule import REQUIREMENTS, Decision, Effect, ToolRule
 from langchain_ctxguard.domain.tool_test import ArgTest
@@ -55,18 +66,30 @@ class BookedRule:
         """Say whether the rule speaks of a call; `None` where one of its tests cannot be told."""
         answer: Answer = True
         for name, judge, fits_none in self.when:
-            values = values_at(request.args, name)
-            found = holds_for_any(judge, values) if values else fits_none
+            found = self._fits(judge, values_at(request.args, name), fits_none=fits_none)
             if found is False:
                 return False
             if found is None:
                 answer = None
         return answer
 
+    def _fits(self, judge: Judge, values: list[Any], *, fits_none: bool) -> Answer:
+        """Say whether a condition holds for what an argument holds: for one item of a list, where the rule restricts; for all, where it allows."""
+        if not values:
+            return fits_none
+        restricts = self.rule.verdict in {"deny", "ask"}
+        if restricts and any(map(may_be_json, values)):
+            # A tool may open a list written as JSON.
+            values = [*values, *leaves_of(values)]
+        if len(values) == 1:
+            return judge(values[0])
+        found = holds_for_any(judge, values)
+        return found if restricts or not found or holds_for_all(judge, values) else None
+
     def unclear(self, request: ToolRequest) -> str:
         """Return the name of the argument for which it cannot be told whether the rule applies."""
-        for name, judge, _ in self.when:
-            if holds_for_any(judge, values_at(request.args, name)) is None:
+        for name, judge, fits_none in self.when:
+            if self._fits(judge, values_at(request.args, name), fits_none=fits_none) is None:
                 return name
         return ""
 
@@ -77,7 +100,7 @@ class BookedRule:
             if not values:
                 if not is_optional:
                     yield name, True
-            elif holds_for_all(judge, values) is not True:
+            elif (judge(values[0]) if len(values) == 1 else holds_for_all(judge, values)) is not True:
                 yield name, False
 
 
@@ -103,7 +126,7 @@ class ValueIndex:
         places = set(self._others)
         for name, by_text in self._by_value.items():
             for value in values_at(request.args, name):
-                if not isinstance(value, str):
+                if not isinstance(value, str) or may_be_json(value):
                     return self._rules
                 places.update(by_text.get(loosely(value), ()))
         return [self._rules[place] for place in sorted(places)]

@@ -17,6 +17,7 @@ _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 # Old and new rules for international names read these differently: one client goes to fass.de, another to faß.de.
 _DEVIATING = frozenset("ßẞς\u200c\u200d")
 _MOST = 253
+_LONGEST = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,11 @@ def place_of(address: str) -> Place:
     Raises:
         AddressRefusedError: with the reason.
     """
-    if any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"} for character in address):
+    if len(address) > _LONGEST:
+        msg = f"it is longer than {_LONGEST:,} characters, which programs cut in different places"
+        raise AddressRefusedError(msg)
+    is_plain = address.isascii() and address.isprintable() and " " not in address
+    if not is_plain and any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"} for character in address):
         # Programs drop a tab, stop at a blank, or keep it.
         msg = "it holds a blank or a character nobody sees"
         raise AddressRefusedError(msg)
@@ -81,6 +86,7 @@ def _port(digits: str | None, scheme: str) -> int | None:
     return port
 
 
+@lru_cache(maxsize=4_096)
 def host_form(host: str) -> tuple[str, bool]:
     """Return the one form of a host, and whether it is an IP address.
 

@@ -250,3 +250,23 @@ class Verdict(Value):
         """What the model and a reader of the log are told."""
         words = {Decision.DENY: "Denied", Decision.ASK: "A person has to agree to", Decision.ALLOW: "Allowed"}
         return " ".join(filter(None, (f"{words[self.decision]} `{self.tool}`: {self.reason}.", self.instead)))
+
+
+_BLANK = {name: field.get_default() for name, field in Verdict.model_fields.items() if not field.is_required()}
+_SET = set(Verdict.model_fields)
+_new, _set = object.__new__, object.__setattr__
+
+
+def new_verdict(values: dict[str, Any]) -> Verdict:
+    """Return a verdict of values known to be right, without validating them: one is made for every call of every tool.
+
+    Args:
+        values: The required attributes, and those that differ from their default.
+    """
+    verdict = _new(Verdict)
+    # The four attributes of a pydantic model; the model is frozen, so they are set past it.
+    _set(verdict, "__dict__", {**_BLANK, **values})
+    _set(verdict, "__pydantic_fields_set__", _SET)
+    _set(verdict, "__pydantic_extra__", None)
+    _set(verdict, "__pydantic_private__", None)
+    return verdict

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from functools import cached_property
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from langchain_ctxguard.domain.faults import shown
 from langchain_ctxguard.domain.host import host_pattern
 from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.pattern import check_ignore_pattern
@@ -44,6 +46,19 @@ Name = Annotated[str, Field(min_length=1)]
 Names = Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(_names, json_schema_input_type=str | list[str])]
 
 
+def _origins(value: Any) -> Any:
+    origins = _names(value)
+    known = get_args(Origin)
+    for origin in origins if isinstance(origins, tuple) else (origins,):
+        if origin not in known:
+            msg = f"{shown(origin)} is no origin; use {', '.join(known[:-1])} or {known[-1]}"
+            raise ValueError(msg)
+    return origins
+
+
+Origins = Annotated[tuple[Origin, ...], Field(min_length=1), BeforeValidator(_origins, json_schema_input_type=Origin | list[Origin])]
+
+
 class PathRule(Value):
     """Where the paths in an argument may lead, links followed."""
 
@@ -58,6 +73,15 @@ class PathRule(Value):
     """The call may touch everything in a folder it names, so that must hold nothing protected. `None`: where the rule is `irreversible`."""
 
     optional: bool = Field(default=False, strict=True)
+
+    @field_validator("within")
+    @classmethod
+    def _roots_are_written_out(cls, roots: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for root in roots or ():
+            if root.startswith("~") or "$" in root or "%" in root or "\x00" in root:
+                msg = f"{root!r} means another folder for everybody; write the root out, or relative to this file"
+                raise ValueError(msg)
+        return roots
 
     @field_validator("protect")
     @classmethod
@@ -160,7 +184,7 @@ class ToolRule(Value):
     paths: Annotated[tuple[PathRule, ...], BeforeValidator(_each, json_schema_input_type=PathRule | list[PathRule])] = ()
     urls: Annotated[tuple[UrlRule, ...], BeforeValidator(_each, json_schema_input_type=UrlRule | list[UrlRule])] = ()
     consents: Mapping[str, bool | str | int] = Field(default_factory=dict)
-    require_origin: Mapping[str, Annotated[tuple[Origin, ...], BeforeValidator(_names), Field(min_length=1)]] = Field(default_factory=dict)
+    require_origin: Mapping[str, Origins] = Field(default_factory=dict)
     forbid_from: Mapping[str, Names] = Field(default_factory=dict)
     result_origin: Literal["registry"] | None = None
     """What this tool returns counts as the application's own record."""
@@ -186,6 +210,15 @@ class ToolRule(Value):
             raise ValueError(msg)
         return named
 
+    @field_validator("when")
+    @classmethod
+    def _conditions_are_optional(cls, when: ByArgument) -> ByArgument:
+        for name, test in when.items():
+            if test.optional:
+                msg = f"`{name}` is optional in any condition: what is left out fits none of its values"
+                raise ValueError(msg)
+        return when
+
     @model_validator(mode="after")
     def _denial_requires_nothing(self) -> ToolRule:
         if self.verdict == "deny" and (given := [key for key in REQUIREMENTS if getattr(self, key)]):
@@ -210,7 +243,7 @@ class ToolRule(Value):
         """Say whether a person is asked about a call that does not meet the rule, or about all it applies to."""
         return self.asks or self.otherwise == "ask" or (self.otherwise is None and any(getattr(self, key) for key in _ASKING))
 
-    @property
+    @cached_property
     def budget_id(self) -> str:
         """Name of what the rule's budget is counted under: it survives another limit, and rules before it that come and go."""
         assert self.budget is not None  # noqa: S101 - asked only of rules that have one

@@ -183,6 +183,23 @@ class TestWhen:
         rules = policy({"tool": "mail", "when": {"to": {"matches": ".*@evil\\.example"}}, "verdict": "deny"})
         assert DENY is verdict(rules, request("mail", to=["bob@example.com", "eve@evil.example"])).decision
 
+    def test_a_rule_that_allows_means_every_item(self) -> None:
+        """A friend among the recipients lets no stranger through."""
+        rules = policy({"tool": "mail", "when": {"to": {"matches": ".*@example\\.com"}}}, default="deny")
+        assert ALLOW is verdict(rules, request("mail", to=["a@example.com", "b@example.com"])).decision
+        assert DENY is verdict(rules, request("mail", to=["a@example.com", "eve@evil.example"])).decision
+        asking = policy({"tool": "mail", "when": {"to": "a@example.com"}}, default="ask")
+        assert ASK is verdict(asking, request("mail", to=["a@example.com", "eve@evil.example"])).decision
+
+    def test_a_list_written_as_json_is_seen_through_by_what_refuses(self) -> None:
+        """A tool may open it; a rule that allows takes it for the text it is."""
+        listed = '["bob@example.com", "eve@evil.example"]'
+        for rule in ({"when": {"to": {"matches": ".*@evil\\.example"}}}, {"when": {"to": "eve@evil.example"}}):
+            assert DENY is verdict(policy({"tool": "mail", "verdict": "deny", **rule}), request("mail", to=listed)).decision
+        many = [{"tool": "mail", "when": {"to": f"p{number}@x.y"}, "verdict": "deny"} for number in range(100)]
+        assert DENY is verdict(policy(*many), request("mail", to='["p5@x.y"]')).decision
+        assert DENY is verdict(policy({"tool": "mail", "when": {"to": "bob@example.com"}}, default="deny"), request("mail", to=listed)).decision
+
     def test_a_thousand_rules_for_one_tool_decide_like_a_few(self) -> None:
         """Rules passed over for their value are those that could not have applied."""
         many = [{"tool": "pay", "when": {"country": f"c{number}"}, "verdict": "deny"} for number in range(100)]
@@ -343,6 +360,9 @@ class TestRequirements:
         known = Budgets(states={charge.key: budget_state([reserved(charge, reservation_of(asked), now=NOW)], now=NOW)})
         assert ALLOW is verdict(rules, asked, budgets=known).decision
         assert DENY is verdict(rules, asked.model_copy(update={"call_id": "c2"}), budgets=known).decision
+        nameless = asked.model_copy(update={"call_id": None})
+        held = budget_state([reserved(charge, reservation_of(nameless), now=NOW)], now=NOW)
+        assert DENY is verdict(rules, nameless, budgets=Budgets(states={charge.key: held})).decision
 
     def test_tokens_and_cost_deny_without_being_reserved(self) -> None:
         """They are read from what the models reported."""
@@ -490,9 +510,24 @@ class TestTraits:
         assert fingerprint_of(one) != fingerprint_of([one, lambda asked: None])
 
 
-def test_arguments_that_cannot_be_named_are_denied() -> None:
+@pytest.mark.parametrize("value", [object(), 10**5_000, {"x": {1, object()}}], ids=["object", "huge", "set"])
+def test_arguments_that_cannot_be_named_are_denied(value: Any) -> None:
     """What has no text form cannot be approved, recorded or compared."""
-    assert DENY is verdict(policy(), request(x=object())).decision
+    assert DENY is verdict(policy(), request(x=value)).decision
+
+
+def test_a_rule_that_breaks_denies_and_tells_nobody_why() -> None:
+    """If the guard cannot tell, the call does not run; the text of the error goes to nobody."""
+
+    class Broken(LocalPaths):
+        def here(self) -> str:
+            hidden = "secret path"
+            raise RuntimeError(hidden)
+
+    found = verdict(policy({"tool": "tool", "paths": {"arg": "p", "within": "."}}), request(p="x"), paths=Broken())
+    assert DENY is found.decision
+    assert "RuntimeError" in found.reason
+    assert "secret" not in found.sentence
 
 
 @given(
@@ -518,3 +553,11 @@ def test_no_arguments_break_a_verdict(args: dict[str, Any]) -> None:
         base="/srv",
     )
     assert DENY is verdict(rules, request(**args), paths=LocalPaths(), budgets=Budgets(), origins=Origins()).decision
+
+
+def test_a_verdict_is_the_value_its_data_make() -> None:
+    """It is made without validation, and would have passed it: written out and read again it is the same."""
+    rules = policy({"tool": "tool", "verdict": "ask", "budget": {"calls": 1}, "consents": {"share": True}, "effect": "memory", "enforces": "c"})
+    for found in (verdict(None), verdict(rules), verdict(rules, consents=consents(share=True), budgets=Budgets())):
+        assert found == Verdict.model_validate(found.model_dump(mode="json"))
+        assert found == Verdict.model_validate_json(found.model_dump_json())

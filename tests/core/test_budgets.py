@@ -61,13 +61,13 @@ def test_past_its_lease_an_outcome_is_unknown_and_not_free() -> None:
 
 
 def test_the_same_call_reserves_once() -> None:
-    """Judged again at another layer, or after a person agreed, it is not charged again."""
+    """Judged again at another layer, or after a person agreed, it is not charged again; run and made again, it is."""
     one = charge(calls=1)
     events = [reserved(one, "a", now=NOW), reserved(one, "a", now=NOW)]
     state = budget_state(events, now=NOW)
     assert 1 == state.calls
     assert budget_fault(one, state, "a") is None
-    assert budget_fault(one, budget_state([*events, committed("a", now=NOW)], now=NOW), "a") is None
+    assert budget_fault(one, budget_state([*events, committed("a", now=NOW)], now=NOW), "a") is not None
 
 
 def test_what_was_released_and_made_again_is_running_again() -> None:
@@ -91,6 +91,12 @@ def test_what_cannot_be_added_up_is_not_charged(amount: object) -> None:
     """A negative amount would free a budget, and one that is no number would cost nothing."""
     with pytest.raises(BudgetNotCountableError):
         charge_of(ToolRequest(tool="pay", args={"amount": amount}, thread="t"), rule(sum={"amount": 10}), "r", now=NOW, timezone="UTC")
+
+
+def test_an_amount_that_is_left_out_is_not_free() -> None:
+    """Nobody knows what the tool takes then."""
+    with pytest.raises(BudgetNotCountableError, match="left out"):
+        charge_of(ToolRequest(tool="pay", thread="t"), rule(sum={"amount": 10}), "r", now=NOW, timezone="UTC")
 
 
 def test_all_items_of_a_list_count() -> None:
@@ -134,10 +140,10 @@ def test_another_call_or_argument_is_another_reservation() -> None:
     base = {"tool": "pay", "args": {"amount": 1}, "call_id": "c", "thread": "t"}
     names = [
         reservation_of(ToolRequest.model_validate({**base, **other}))
-        for other in ({}, {"call_id": "d"}, {"args": {"amount": 2}}, {"thread": "u"}, {"namespace": "n"}, {"run": "r"})
+        for other in ({}, {"call_id": "d"}, {"args": {"amount": 2}}, {"thread": "u"}, {"namespace": "n"})
     ]
-    assert 6 == len(set(names))
-    assert names[0] == reservation_of(ToolRequest.model_validate(base))
+    assert 5 == len(set(names))
+    assert names[0] == reservation_of(ToolRequest.model_validate({**base, "run": "another, after a crash"}))
 
 
 class TestUsage:

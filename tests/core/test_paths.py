@@ -285,12 +285,12 @@ class TestProtection:
         assert "*.pem" == protection.pattern_for("a/b.pem")
 
     @given(
-        st.lists(
+        patterns=st.lists(
             st.sampled_from(("a", "b/", "/a", "a/b", "*", "*.x", "a*", "?", "[ab]", "[!a]", "**/b", "a/**", "a/**/b", "!a", "!b/", "/a/*", "**")),
             min_size=1,
             max_size=4,
         ),
-        st.lists(st.sampled_from(("a", "b", "ab", "c.x")), min_size=1, max_size=3).map("/".join),
+        path=st.lists(st.sampled_from(("a", "b", "ab", "c.x")), min_size=1, max_size=3).map("/".join),
     )
     def test_whatever_git_ignores_is_protected(self, patterns: list[str], path: str, tmp_path_factory: pytest.TempPathFactory) -> None:
         """The syntax is that of `.gitignore`, with one difference on the safe side: whether a name is a folder is not known."""

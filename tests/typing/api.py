@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from pathlib import Path
 from typing import Any, assert_type
 
 from langchain.agents import create_agent
@@ -21,8 +23,12 @@ from langchain_ctxguard import (
     GuardConfig,
     GuardedState,
     GuardStore,
+    ToolPolicy,
+    ToolRequest,
+    Verdict,
     VerifyContext,
     acompact_messages,
+    authorize,
     compact_messages,
 )
 from langchain_ctxguard.backends.memory import MemoryLog
@@ -48,6 +54,18 @@ def compacts_dicts(messages: list[dict[str, Any]], counter: TokenCounter) -> Non
 async def compacts_without_blocking(messages: list[AnyMessage]) -> None:
     """The async form answers with the same type."""
     assert_type(await acompact_messages(messages, must_keep=["ORD-1"]), Compaction)
+
+
+def judges_a_call(policy: ToolPolicy, path: Path, now: datetime) -> None:
+    """A policy, a function, or several of them decide about a request."""
+    request = ToolRequest(tool="pay", args={"amount": 5}, thread="t-1")
+
+    def office_hours(call: ToolRequest) -> str | None:
+        return "ask" if call.tool == "pay" else None
+
+    assert_type(authorize(request, policy, now=now), Verdict)
+    assert_type(authorize(request, [policy, ToolPolicy.from_file(path), office_hours], now=now).reason, str)
+    assert_type(authorize(request, None, now=now).rules, tuple[str, ...])
 
 
 def chooses_a_summarizer(model: BaseChatModel) -> list[Summarizer]:
