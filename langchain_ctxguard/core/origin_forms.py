@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -43,6 +43,10 @@ _PARTS = (
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DIGIT_BEFORE = re.compile(r"[0-9] ")
 _DIGIT_AFTER = re.compile(r" [0-9]")
+_BESIDE = 40
+"""Characters between a day and a clock time that are meant together."""
+
+_RANGE = re.compile(r"\s*(?:to|until|till|through|and|-|\u2013|\u2014|~|\u5230|\u81f3)\s*", re.IGNORECASE)
 _COUNTS = re.compile("[0-9０-９零〇一二两三四五六七八九十百千万亿]|hundred|thousand|million|billion", re.IGNORECASE)
 """What every date and amount holds one of."""
 
@@ -240,10 +244,45 @@ def numbers_in(text: str) -> Iterator[Decimal]:
 
 def fields_in(text: str) -> tuple[frozenset[str], frozenset[Decimal]]:
     """Return what all spellings of the dates and amounts in a text have in common, and the numbers among them."""
-    pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
-    fields = [field for piece in pieces for field in extract_fields(piece) if field.kind in _REFORMATTED or field.kind in _NUMBERS]
-    keys = frozenset(key_of(field) for field in fields if field.kind in _REFORMATTED)
-    return keys, frozenset(number for field in fields if (number := _number_of(field)) is not None)
+    keys: set[str] = set()
+    numbers: set[Decimal] = set()
+    for start in range(0, len(text), _PIECE):
+        piece = text[start : start + _PIECE]
+        found = extract_fields(piece)
+        keys.update(key_of(field) for field in (*found, *_joined(found, piece)) if field.kind in _REFORMATTED)
+        numbers.update(number for field in found if field.kind in _NUMBERS and (number := _number_of(field)) is not None)
+    return frozenset(keys), frozenset(numbers)
+
+
+def _joined(fields: Sequence[ControlField], text: str) -> Iterator[ControlField]:
+    """Yield the moments a text names in two places: a day and a clock time beside it, a day whose year stands with the next one.
+
+    >>> [field.value for field in _joined(extract_fields("on 2026-05-20 at 10:00"), "on 2026-05-20 at 10:00")]
+    ['2026-05-20T00:00', '2026-05-20T10:00']
+    """
+    at, placed = 0, []
+    for field in fields:
+        at = max(at, text.find(field.raw, at))
+        placed.append((at, at + len(field.raw), field))
+    for place, (start, stop, field) in enumerate(placed):
+        if field.kind is not FieldKind.DATE or field.value is None:
+            continue
+        near = [
+            (begin, end, other) for begin, end, other in placed[max(place - 1, 0) : place + 4] if begin - stop <= _BESIDE and start - end <= _BESIDE
+        ]
+        day = field.value
+        if day.startswith("--"):
+            after = [(begin, other.value) for begin, _, other in near if begin > start and other.kind is FieldKind.DATE and other.value]
+            year = next((value[:4] for begin, value in after if value[:4].isdigit() and _RANGE.fullmatch(text, stop, begin)), None)
+            if year is None:
+                continue
+            day = f"{year}{day[1:]}"
+            yield field.model_copy(update={"value": day})
+        # The day as a moment: programs write it so, and say no more than the day.
+        yield field.model_copy(update={"kind": FieldKind.DATETIME, "value": f"{day}T00:00"})
+        for _, _, other in near:
+            if other.kind is FieldKind.TIME and other.value:
+                yield field.model_copy(update={"kind": FieldKind.DATETIME, "value": f"{day}T{other.value}"})
 
 
 def _number_of(field: ControlField) -> Decimal | None:

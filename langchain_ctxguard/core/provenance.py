@@ -55,7 +55,6 @@ _LEAD = 240
 _TOLD_SENTENCES = 4_000
 _SENTENCE_END = re.compile(r"[。！？；!?;\n]+|\.(?=\s|$)")
 _DIGITS = re.compile(r"\d+")
-"""What stands in a translation as it stood: numbers, names in Latin letters, addresses."""
 
 _SAYING = frozenset("user usern custo clien says said saved noted recor store stored claim state report 用户 客户 表示 声称 记录 保存".split())  # noqa: SIM905
 _POWERS = re.compile("[\u00b2\u00b3\u00b9\u2070-\u209f\u00bc-\u00be\u2150-\u215f]")

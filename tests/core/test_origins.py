@@ -332,6 +332,28 @@ def test_nothing_breaks_the_search(said: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "value", "stands"),
+    [
+        ("Move my check-up to 2026-05-20 at 10:00.", "2026-05-20 10:00", True),
+        ("Move my check-up to 2026-05-20 at 10:00.", "2026-05-20 11:00", False),
+        ("Move my check-up to 2026-05-20 at 10:00.", "2026-05-21 10:00", False),
+        ("Remind me on January 2nd 2026.", "2026-01-02 00:00", True),
+        ("Remind me on January 2nd 2026.", "2026-01-02 01:00", False),
+        ("Book from January 11th to January 15th 2026.", "2026-01-11", True),
+        ("Book from January 11th to January 15th 2026.", "2025-01-11", False),
+        ("January 11th was cold. On January 15th 2026 we go.", "2026-01-11", False),
+        ("5月20日到2026年5月22日住店", "2026-05-20", True),
+        ("2026-05-20 we met; much later, after a walk along the river and a long lunch, at 10:00, she rang.", "2026-05-20 10:00", False),
+    ],
+)
+def test_a_moment_named_in_two_places_is_one(*, said: str, value: str, stands: bool) -> None:
+    """People say the day and the time apart, and the year once for both days; programs write them together."""
+    found = Origins().learn([HumanMessage(said)]).standings(value)
+
+    assert stands == bool(found)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "a" * 50_000,
