@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from types import TracebackType
 from typing import Any, TypeVar, assert_never
 
 from langchain_ctxguard.backends.deadline import awithin, within
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.backends.tokens import counter_for
-from langchain_ctxguard.core.effects import Answer, Append, AskPerson, CountTokens, Decided, Effect, Summarize, SummaryFailure
+from langchain_ctxguard.core.effects import Answer, Append, AskPerson, CountTokens, Decided, Effect, Stage, Summarize, SummaryFailure
 from langchain_ctxguard.domain.extensions import FieldExtractor
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
@@ -51,7 +52,7 @@ class Engine:
         """
         self.fallback: Summarizer = ExtractiveSummarizer()
         self.summarizer: Summarizer = self.fallback if summarizer is None else summarizer
-        self._hooks = _Hooks(hooks)
+        self._hooks = _Hooks(_traced(hooks))
         self._timeout_s = timeout_s
 
     def run(
@@ -61,6 +62,7 @@ class Engine:
         name: str = "compaction",
         summarizer: Summarizer | None = None,
         person: Person | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> Result:
         """Drive `flow` to its end and return its result; what it raises is raised here.
 
@@ -69,9 +71,10 @@ class Engine:
             name: Of its span.
             summarizer: Who summarizes this time.
             person: Asks a person; `None`: there is nobody to ask, and what would be asked is rejected.
+            facts: What is known of the run beforehand, for its span: names, numbers and digests.
         """
         who = summarizer or self.summarizer
-        with self._hooks.span(name, {}):
+        with self._hooks.span(name, facts or {}), self._hooks.stages() as stages:
             answer: Answer = None
             while True:
                 try:
@@ -87,6 +90,9 @@ class Engine:
                     case Append():
                         answer = None
                         self.record(effect.fact)
+                    case Stage():
+                        answer = None
+                        stages.enter(effect.name)
                     case _:
                         assert_never(effect)
 
@@ -97,10 +103,11 @@ class Engine:
         name: str = "compaction",
         summarizer: Summarizer | None = None,
         person: Person | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> Result:
         """Drive `flow` as `run` does, without blocking the event loop on the summarizer."""
         who = summarizer or self.summarizer
-        with self._hooks.span(name, {}):
+        with self._hooks.span(name, facts or {}), self._hooks.stages() as stages:
             answer: Answer = None
             while True:
                 try:
@@ -116,6 +123,9 @@ class Engine:
                     case Append():
                         answer = None
                         self.record(effect.fact)
+                    case Stage():
+                        answer = None
+                        stages.enter(effect.name)
                     case _:
                         assert_never(effect)
 
@@ -181,6 +191,13 @@ def _failure(error: BaseException) -> SummaryFailure:
     return SummaryFailure(name if name.isidentifier() and len(name) <= _NAME_SHOWN else "error", is_down=True)
 
 
+def _traced(hooks: Sequence[Hook]) -> Sequence[Hook]:
+    """Return the hooks with LangSmith's among them: it is on when LangSmith's tracing is, and costs a question where it is not."""
+    from langchain_ctxguard.backends.langsmith import LangSmithTracer
+
+    return hooks if any(isinstance(hook, LangSmithTracer) for hook in hooks) else (*hooks, LangSmithTracer())
+
+
 class _Hooks:
     """The hooks of an engine. None can veto, and what one raises is warned about once and never reaches the run."""
 
@@ -200,8 +217,11 @@ class _Hooks:
             except Exception as error:  # noqa: BLE001 - a hook has no veto
                 self._failed(hook, error)
 
+    def stages(self) -> _Stages:
+        return _Stages(self)
+
     @contextmanager
-    def span(self, name: str, facts: dict[str, Any]) -> Iterator[None]:
+    def span(self, name: str, facts: Mapping[str, Any]) -> Iterator[None]:
         with ExitStack() as stack:
             for hook in self._hooks:
                 try:
@@ -230,6 +250,25 @@ class _Hooks:
             warnings.warn(
                 f"The hook {type(hook).__name__} failed with {type(error).__name__}; the run goes on without it.", RuntimeWarning, stacklevel=3
             )
+
+
+class _Stages:
+    """The stage a flow is in: at most one at a time, and none after the flow."""
+
+    def __init__(self, hooks: _Hooks) -> None:
+        self._hooks = hooks
+        self._open = ExitStack()
+
+    def enter(self, name: str | None) -> None:
+        self._open.close()
+        if name is not None:
+            self._open.enter_context(self._hooks.span(name, {}))
+
+    def __enter__(self) -> _Stages:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._open.__exit__(kind, error, trace)
 
 
 def tools_cost(count: CountTokens, tools: Sequence[Any]) -> int:

@@ -93,6 +93,14 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """Say what the flow does from here on, for whoever traces it; it ends with the next stage or the flow. Answered by `None`."""
+
+    name: Literal["extract", "verify"] | None
+    """`None`: nothing of its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class AskPerson:
     """Ask a person what to do about control fields a draft lost or changed. Answered by a `Decided`; where nobody can be asked, by a rejection."""
 
@@ -108,5 +116,5 @@ class Decided:
     """Carry the values as they were said; let the draft stand as it is; keep the previous context."""
 
 
-Effect = Summarize | AskPerson | Append
+Effect = Summarize | AskPerson | Append | Stage
 Answer = SummaryDraft | SummaryFailure | Decided | None
