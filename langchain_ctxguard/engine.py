@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from types import TracebackType
 from typing import Any, TypeVar, assert_never
 
 from langchain_ctxguard.backends.agent_store import AgentStore
@@ -35,6 +36,7 @@ from langchain_ctxguard.core.effects import (
     ResolveCall,
     RunTool,
     SettleBudgets,
+    Stage,
     Summarize,
     SummaryFailure,
     WriteCalls,
@@ -84,7 +86,7 @@ class Engine:
         """
         self.fallback: Summarizer = ExtractiveSummarizer()
         self.summarizer: Summarizer = self.fallback if summarizer is None else summarizer
-        self._hooks = _Hooks(hooks)
+        self._hooks = _Hooks(_traced(hooks))
         self._timeout_s = timeout_s
 
     def run(
@@ -96,6 +98,7 @@ class Engine:
         person: Person | None = None,
         ledgers: CallLedgers | None = None,
         hands: CallHands | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> Result:
         """Drive `flow` to its end and return its result; what it raises is raised here.
 
@@ -106,9 +109,10 @@ class Engine:
             person: Asks a person; `None`: there is nobody to ask, and what would be asked is rejected.
             ledgers: The records of a tool call's flow; `None`: what it asks of them fails, and the call is denied.
             hands: Asks and runs for a tool call's flow; `None`: nobody is asked and nothing runs.
+            facts: What is known of the run beforehand, for its span: names, numbers and digests.
         """
         who = summarizer or self.summarizer
-        with self._hooks.span(name, {}):
+        with self._hooks.span(name, facts or {}), self._hooks.stages() as stages:
             answer: Answer = None
             while True:
                 try:
@@ -136,6 +140,9 @@ class Engine:
                         answer = self._noticed(effect, self._answered(effect, ledgers, hands))
                     case RunTool():
                         answer = _NO_HANDS if hands is None else hands.run(effect)
+                    case Stage():
+                        answer = None
+                        stages.enter(effect.name)
                     case _:
                         assert_never(effect)
 
@@ -148,10 +155,11 @@ class Engine:
         person: Person | None = None,
         ledgers: CallLedgers | None = None,
         hands: CallHands | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> Result:
         """Drive `flow` as `run` does, without blocking the event loop on the summarizer."""
         who = summarizer or self.summarizer
-        with self._hooks.span(name, {}):
+        with self._hooks.span(name, facts or {}), self._hooks.stages() as stages:
             answer: Answer = None
             while True:
                 try:
@@ -179,6 +187,9 @@ class Engine:
                         answer = self._noticed(effect, await self._aanswered(effect, ledgers, hands))
                     case RunTool():
                         answer = _NO_HANDS if hands is None else await hands.arun(effect)
+                    case Stage():
+                        answer = None
+                        stages.enter(effect.name)
                     case _:
                         assert_never(effect)
 
@@ -290,6 +301,13 @@ def _name_of(error: BaseException) -> str:
     return name if name.isidentifier() and len(name) <= _NAME_SHOWN else "error"
 
 
+def _traced(hooks: Sequence[Hook]) -> Sequence[Hook]:
+    """Return the hooks with LangSmith's among them: it is on when LangSmith's tracing is, and costs a question where it is not."""
+    from langchain_ctxguard.backends.langsmith import LangSmithTracer
+
+    return hooks if any(isinstance(hook, LangSmithTracer) for hook in hooks) else (*hooks, LangSmithTracer())
+
+
 class _Hooks:
     """The hooks of an engine. None can veto, and what one raises is warned about once and never reaches the run."""
 
@@ -309,8 +327,11 @@ class _Hooks:
             except Exception as error:  # noqa: BLE001 - a hook has no veto
                 self._failed(hook, error)
 
+    def stages(self) -> _Stages:
+        return _Stages(self)
+
     @contextmanager
-    def span(self, name: str, facts: dict[str, Any]) -> Iterator[None]:
+    def span(self, name: str, facts: Mapping[str, Any]) -> Iterator[None]:
         with ExitStack() as stack:
             for hook in self._hooks:
                 try:
@@ -339,6 +360,25 @@ class _Hooks:
             warnings.warn(
                 f"The hook {type(hook).__name__} failed with {type(error).__name__}; the run goes on without it.", RuntimeWarning, stacklevel=3
             )
+
+
+class _Stages:
+    """The stage a flow is in: at most one at a time, and none after the flow."""
+
+    def __init__(self, hooks: _Hooks) -> None:
+        self._hooks = hooks
+        self._open = ExitStack()
+
+    def enter(self, name: str | None) -> None:
+        self._open.close()
+        if name is not None:
+            self._open.enter_context(self._hooks.span(name, {}))
+
+    def __enter__(self) -> _Stages:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._open.__exit__(kind, error, trace)
 
 
 def tools_cost(count: CountTokens, tools: Sequence[Any]) -> int:

@@ -21,6 +21,7 @@ from langchain_ctxguard.core.effects import (
     Decided,
     Effect,
     Spending,
+    Stage,
     Summarize,
     SummaryFailure,
     SummaryRequest,
@@ -87,7 +88,13 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     found = yield from _bench(situation, plan, count, record, tokens_before=tokens_before)
     if isinstance(found, CompactionRecord):
         return Compacted(situation.head, before, found, fields=fields_of(situation.head))
+    found = replace(found, began=began)
+    yield Stage("extract")
+    # Read here, where a trace shows what it takes; a bench reads its fields once.
+    found.watched  # noqa: B018
+    yield Stage(None)
     asked = yield from _asked(found)
+    yield Stage("verify")
     record = record.model_copy(
         update={
             "attempts": asked.attempts,
@@ -103,7 +110,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
             "summarizer_remarks": tuple(asked.spent.remarks),
         }
     )
-    return (yield from _judged(replace(found, began=began), asked, before, record))
+    return (yield from _judged(found, asked, before, record))
 
 
 def fields_of(head: ContextHead) -> tuple[ControlField, ...]:

@@ -99,6 +99,14 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """Say what the flow does from here on, for whoever traces it; it ends with the next stage or the flow. Answered by `None`."""
+
+    name: Literal["extract", "verify"] | None
+    """`None`: nothing of its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class AskPerson:
     """Ask a person what to do about control fields a draft lost or changed. Answered by a `Decided`; where nobody can be asked, by a rejection."""
 
@@ -327,5 +335,5 @@ ToolAnswer = (
     | Mapping[str, Any]
     | None
 )
-Effect = Summarize | AskPerson | Append | ToolEffect
+Effect = Summarize | AskPerson | Append | Stage | ToolEffect
 Answer = SummaryDraft | SummaryFailure | Decided | ToolAnswer
