@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import Any, TypeVar, assert_never
+from typing import Any, Self, TypeVar, assert_never
 
 from langchain_ctxguard.backends.agent_store import AgentStore
 from langchain_ctxguard.backends.deadline import awithin, within
@@ -374,7 +374,7 @@ class _Stages:
         if name is not None:
             self._open.enter_context(self._hooks.span(name, {}))
 
-    def __enter__(self) -> _Stages:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

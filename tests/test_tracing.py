@@ -19,7 +19,7 @@ from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.tracing import LangSmithTracer
 from tests.support.langsmith_server import Received, langsmith_server
 
-SECRET = "the parcel for Zyxwvut stands in aisle nine"
+SAID = "the parcel for Zyxwvut stands in aisle nine"
 NOTES = '{"user_intent": "find the parcel", "facts": [{"statement": "The parcel stands in aisle nine."}]}'
 
 
@@ -42,11 +42,11 @@ def agent_of(tracer: LangSmithTracer) -> Any:
         summarizer=ChatModelSummarizer(FakeListChatModel(responses=[NOTES])),
         hooks=[tracer],
     )
-    return create_agent(FakeListChatModel(responses=[f"Answer: {SECRET}. " * 20]), middleware=[guard], checkpointer=InMemorySaver())
+    return create_agent(FakeListChatModel(responses=[f"Answer: {SAID}. " * 20]), middleware=[guard], checkpointer=InMemorySaver())
 
 
 def said(number: int) -> dict[str, Any]:
-    return {"messages": [HumanMessage(f"Question {number}: {SECRET}. " * 20)]}
+    return {"messages": [HumanMessage(f"Question {number}: {SAID}. " * 20)]}
 
 
 CONFIG = {"configurable": {"thread_id": "t-1"}}
@@ -90,7 +90,7 @@ def test_no_word_of_the_conversation_is_in_a_run_of_ours(server: Received) -> No
     """Ids, counts and digests, unless the text was asked for."""
     client = client_of(server)
     with tracing_context(enabled=True, client=client):
-        compact_messages([HumanMessage(f"{SECRET} {n}. " * 30) for n in range(9)], keep=("messages", 1))
+        compact_messages([HumanMessage(f"{SAID} {n}. " * 30) for n in range(9)], keep=("messages", 1))
     client.flush()
 
     assert "ctxguard.compaction" in server.text
@@ -154,7 +154,7 @@ def test_a_dead_endpoint_neither_slows_nor_breaks_a_turn() -> None:
         for number in range(3):
             done = agent.invoke(said(number), CONFIG)
         assert time.monotonic() - began < 20
-    assert SECRET in done["messages"][-1].text
+    assert SAID in done["messages"][-1].text
     client.cleanup()
 
 
@@ -162,7 +162,7 @@ def test_redaction_and_hiding_of_the_client_are_respected(server: Received) -> N
     """What the client hides of inputs and outputs is hidden of ours."""
     client = client_of(server, hide_inputs=True, hide_outputs=True)
     with tracing_context(enabled=True, client=client):
-        compact_messages([HumanMessage(f"{SECRET} {n}. " * 30) for n in range(9)], keep=("messages", 1))
+        compact_messages([HumanMessage(f"{SAID} {n}. " * 30) for n in range(9)], keep=("messages", 1))
     client.flush()
 
     compaction = server.named("ctxguard.compaction")[0]
@@ -189,7 +189,7 @@ def test_an_error_is_shown_by_its_name(server: Received) -> None:
     client = client_of(server)
     tracer = LangSmithTracer(client=client)
     with tracing_context(enabled=True, client=client), pytest.raises(ValueError, match="Zyxwvut"), tracer.span("compaction", {}):
-        raise ValueError(SECRET)
+        raise ValueError(SAID)
     client.flush()
 
     assert "ValueError" == server.named("ctxguard.compaction")[0]["error"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from importlib.metadata import version
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -47,11 +49,11 @@ class LangSmithTracer:
 
         Args:
             client: The LangSmith client; `None`: the one LangSmith would use.
-            content: `counts`: ids, counts and digests. `full`: what steps are given and what came of them as well, words of the conversation included.
+            content: `counts`: ids, counts and digests. `full`: the words of events as well.
             project: Where runs go that have no parent; `None`: where LangSmith sends them.
             tags: Beside `ctxguard` on each run.
             metadata: On each run, beside its own.
-            feedback: Whether a compaction's run gets scores as feedback: `retention`, `critical_lost`, `fields_changed`, `compression`, `gain_tokens`.
+            feedback: Whether a compaction's run gets the scores of `core.scores` as feedback.
 
         Raises:
             ConfigurationError: `content` is neither of the two.
@@ -119,8 +121,6 @@ class LangSmithTracer:
         """Return LangSmith's own context manager for a run."""
         from langsmith import trace
 
-        from langchain_ctxguard import __version__
-
         texts = facts.get("content", {}) if self._content == "full" else {}
         plain = {key: value for key, value in facts.items() if key != "content"}
         return trace(
@@ -129,7 +129,7 @@ class LangSmithTracer:
             inputs={**plain, **texts},
             project_name=self._project,
             tags=list(self._tags),
-            metadata={**self._metadata, **{f"ctxguard_{key}": value for key, value in plain.items()}, "ctxguard_package": __version__},
+            metadata={**self._metadata, **{f"ctxguard_{key}": value for key, value in plain.items()}, "ctxguard_package": _version()},
             client=self._client,
         )
 
@@ -159,6 +159,11 @@ class _Run:
             # Its name alone: the words of an error may be words of the conversation.
             self._run.end(error=kind.__name__)
         self._trace.__exit__(None, None, None)
+
+
+@cache
+def _version() -> str:
+    return version("langchain-ctxguard")
 
 
 def _is_on() -> bool:

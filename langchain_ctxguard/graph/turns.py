@@ -62,7 +62,7 @@ from langchain_ctxguard.graph.call_site import Site
 from langchain_ctxguard.graph.copies import Copies
 from langchain_ctxguard.graph.deferred import DeferredCheck
 from langchain_ctxguard.graph.eviction import Eviction, StateChange, state_of
-from langchain_ctxguard.graph.gate import CallFacts, gate_for
+from langchain_ctxguard.graph.gate import CallFacts, Gate, gate_for
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.on_record import OnRecord, Work
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
@@ -159,6 +159,24 @@ class Attempt:
 class Turns:
     """What a guard does in a call. Safe under threads; what it remembers can be lost at any time."""
 
+    config: GuardConfig
+    """What the guard was given, before the arguments that win over it."""
+
+    extensions: Extensions
+    """The application's functions."""
+
+    store: AgentStore | None
+    """Where versions are on record, as agents see it; `None`: nowhere."""
+
+    consents: ConsentReading | None
+    """What reads consents; `None`: there is no ledger, and nothing is granted."""
+
+    standing: Standing
+    """Mode, open question, replaced arguments and permissions of each thread."""
+
+    gate: Gate
+    """What judges tool calls."""
+
     def __init__(
         self,
         config: GuardConfig | str | Path | None = None,
@@ -184,8 +202,6 @@ class Turns:
         """Wire everything, as `ContextGuard` documents it."""
         given = config_of(config)
         self.config = given
-        """What the guard was given, before the arguments that win over it."""
-
         overrides = {name: value for name, value in (("trigger", trigger), ("keep", keep)) if not isinstance(value, Unset)}
         self._settings = CompactionSettings.of(given.compaction, **overrides) if overrides else given.compaction
         self._summarizer = summarizer_of(summarizer)
@@ -193,18 +209,12 @@ class Turns:
         self._count: CountTokens = counter_of(token_counter)
         own = rules_of(given, constraints)
         self.extensions = extensions = extensions_of(extensions)
-        """The application's functions."""
-
         moment = clock or _now
         # A reader, whatever was given: nothing a guard does may change a rule.
         opened, self._owns_store = store_of(store)
         self._opened = opened
         self.store = None if opened is None else AgentStore.of(opened)
-        """Where versions are on record, as agents see it; `None`: nowhere."""
-
         self.consents, self._close_consents = consents_of(consents, opened, clock)
-        """What reads consents; `None`: there is no ledger, and nothing is granted."""
-
         policies: tuple[Policy, ...] = (given.tools or ToolPolicy(), *extensions.policies)
         self._reads_block = (self.store is not None and self.store.is_durable) or consents is not None
         self._subject = subject
@@ -215,8 +225,6 @@ class Turns:
             record=self._engine.record,
             effects=lambda tool: traits_of(tool, policies).effect,
         )
-        """Mode, open question, replaced arguments and permissions of each thread."""
-
         self.gate = gate_for(
             policies,
             store=opened,
@@ -229,8 +237,6 @@ class Turns:
             prices=prices,
             facts=self._call_facts,
         )
-        """What judges tool calls."""
-
         self._copies = Copies(given.consents, self.consents, record=self._engine.record, checks=extensions.invariants)
         _check_can_evict(self._settings, self.store)
         self._recall = given.recall
