@@ -13,9 +13,10 @@ import os
 import sqlite3
 import sys
 import tempfile
+import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Required
 
@@ -135,27 +136,49 @@ def _agent(measured: Measured, how: str, *, trigger: int) -> Any:
     return create_agent(model, [], middleware=[guard], checkpointer=measured.saver, state_schema=state)
 
 
-def measure(kind: str, how: str, size: int, turns: int) -> dict[str, Any]:
-    """Return what each turn of a conversation of `size` messages adds, with a guard and one version in the state."""
-    with _opened(kind, how) as measured:
-        agent = _agent(measured, how, trigger=30)
-        agent.update_state(THREAD, {"messages": conversation(size)}, as_node="model")
-        # This turn compacts; all others find the guard idle.
-        agent.invoke({"messages": conversation(1, start=size)}, THREAD)
-        assert agent.get_state(THREAD).values["ctxguard"]["version"] == 1, "no version was made"
-        agent = _agent(measured, how, trigger=10**9)
-        agent.invoke({"messages": conversation(1, start=size + 1)}, THREAD)
-        before, disk = measured.payload(), measured.disk()
-        times = [seconds_of(agent.invoke, {"messages": conversation(1, start=size + 2 + turn)}, THREAD) for turn in range(turns)]
-        after, grown = measured.payload(), measured.disk()
-        read = [seconds_of(agent.get_state, THREAD) for _ in range(3)]
-        assert len(agent.get_state(THREAD).values["messages"]) == size + 4 + 2 * turns, "a message is missing"
-    parts = {f"{name}_bytes": (after[name] - before[name]) / turns for name in before}
-    return {
-        "saver": kind, "how": how, "messages": size, "turns": turns, "payload_kb_per_turn": sum(parts.values()) / 1000,
-        "disk_kb_per_turn": None if grown is None or disk is None else (grown - disk) / turns / 1000, **parts,
-        "cumulative_mb": sum(after.values()) / 1e6, "ms_per_turn": median(times) * 1000, "ms_per_read": min(read) * 1000,
-    }  # fmt: skip
+def _prepared(kind: str, how: str, size: int, stack: ExitStack) -> tuple[Measured, Any]:
+    """Return a saver with a conversation of `size` messages and one version in its state, and an agent whose guard finds nothing to do."""
+    measured = stack.enter_context(_opened(kind, how))
+    agent = _agent(measured, how, trigger=30)
+    agent.update_state(THREAD, {"messages": conversation(size)}, as_node="model")
+    # This turn compacts; all others find the guard idle.
+    agent.invoke({"messages": conversation(1, start=size)}, THREAD)
+    assert agent.get_state(THREAD).values["ctxguard"]["version"] == 1, "no version was made"
+    agent = _agent(measured, how, trigger=10**9)
+    agent.invoke({"messages": conversation(1, start=size + 1)}, THREAD)
+    return measured, agent
+
+
+def measure(kind: str, size: int, turns: int, hows: Sequence[str] = HOWS) -> list[dict[str, Any]]:
+    """Return what each turn of a conversation of `size` messages adds: all ways take turns, so that a busy machine is as busy for each."""
+    with ExitStack() as stack:
+        prepared = {how: _prepared(kind, how, size, stack) for how in hows}
+        before = {how: (measured.payload(), measured.disk()) for how, (measured, _) in prepared.items()}
+        walls: dict[str, list[float]] = {how: [] for how in hows}
+        works: dict[str, list[float]] = {how: [] for how in hows}
+        for turn in range(turns):
+            for how, (_, agent) in prepared.items():
+                begun = time.process_time()
+                walls[how].append(seconds_of(agent.invoke, {"messages": conversation(1, start=size + 2 + turn)}, THREAD))
+                works[how].append(time.process_time() - begun)
+        rows = []
+        for how, (measured, agent) in prepared.items():
+            after, grown = measured.payload(), measured.disk()
+            reads = []
+            for _ in range(3):
+                begun = time.process_time()
+                found = agent.get_state(THREAD).values["messages"]
+                reads.append(time.process_time() - begun)
+            assert len(found) == size + 4 + 2 * turns, "a message is missing"
+            was, disk = before[how]
+            parts = {f"{name}_bytes": round((after[name] - was[name]) / turns) for name in was}
+            rows.append({
+                "saver": kind, "how": how, "messages": size, "turns": turns, "payload_kb_per_turn": sum(parts.values()) / 1000,
+                "disk_kb_per_turn": None if grown is None or disk is None else (grown - disk) / turns / 1000, **parts,
+                "cumulative_mb": sum(after.values()) / 1e6, "cpu_ms_per_turn": median(works[how]) * 1000, "ms_per_turn": median(walls[how]) * 1000,
+                "cpu_ms_per_read": min(reads) * 1000,
+            })  # fmt: skip
+        return rows
 
 
 def main(arguments: list[str]) -> int:
@@ -166,15 +189,15 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     savers = [name for name in SAVERS if name != "postgres" or os.environ.get("CTXGUARD_TEST_POSTGRES")]
     savers = ["sqlite"] if given.small else [given.only] if given.only else savers
-    sizes = {100: 60, 500: 60} if given.small else {100: 60, 1_000: 60, 5_000: 40}
+    sizes = {100: 30, 500: 30} if given.small else {100: 30, 1_000: 20, 5_000: 10}
     rows = []
     for kind in savers:
         for size, turns in sizes.items():
-            for how in HOWS:
-                rows.append(measure(kind, how, size, turns))
-                print(table(rows[-1:]), flush=True)
+            rows += measure(kind, size, turns)
+            print(table(rows[-len(HOWS) :]), flush=True)
         if kind == "sqlite" and not given.small:
-            rows += [measure(kind, "wrapped", size, 60) for size in (500, 20_000)]
+            for size, turns in ((500, 30), (20_000, 12)):
+                rows += measure(kind, size, turns, ("wrapped",))
     print(table(rows))
     if given.small or given.only:
         return 0
@@ -183,8 +206,9 @@ def main(arguments: list[str]) -> int:
         "storage",
         measured=(
             "turns of a conversation of `messages` messages of 500 characters, two new ones each, in an agent with a guard and one version in its "
-            "state: bytes of checkpoints, pending writes and stored contents, growth of the files or tables, wall time of `invoke` (p50) and of "
-            f"`get_state` (best of 3); one run, saver and store in one database, on {cores()}."
+            "state: bytes of checkpoints, pending writes and stored contents, growth of the files or tables, "
+            "CPU and wall time of `invoke` (p50), CPU time of `get_state` (best of 3); "
+            f"one run in which all ways take turns, saver and store in one database, on {cores()}."
         ),
         against=f"the saver as it is, and with `DeltaChannel` (a snapshot every {SNAPSHOTS} updates).",
         rows=rows,

@@ -88,17 +88,16 @@ class Known:
         """Begin knowing nothing."""
         self._snapshots: dict[str, list[Snapshot]] = {}
         self._stored: OrderedDict[str, tuple[Place, dict[bytes, bytes | None]]] = OrderedDict()
-        self._keys: Bounded[tuple[int, bytes]] = Bounded(1_024)
+        self._places: Bounded[tuple[float, Place]] = Bounded(1_024)
         self._lock = ForkSafeLock()
 
-    def key_of(self, thread: str, epoch: int) -> bytes | None:
-        """Return the key of a thread's digests, if it is known for this epoch."""
-        known = self._keys.get(thread)
-        return known[1] if known is not None and known[0] == epoch else None
+    def place_of(self, thread: str) -> tuple[float, Place] | None:
+        """Return where digests of a thread held when it was last asked, and when that was."""
+        return self._places.get(thread)
 
-    def keep_key(self, thread: str, epoch: int, key: bytes) -> None:
-        """Keep the key of a thread's digests."""
-        self._keys.put(thread, (epoch, key))
+    def keep_place(self, place: Place, asked: float) -> None:
+        """Keep where digests of a thread hold, and when the store was asked."""
+        self._places.put(place.thread, (asked, place))
 
     def names_of(self, values: Sequence[Any], place: Place) -> list[bytes | None]:
         """Return the digest of each object that is known there and was not changed since, else `None`."""
@@ -176,6 +175,7 @@ class Known:
 
     def forget(self, thread: str) -> None:
         """Forget what is stored of a thread."""
+        self._places.drop(thread)
         with self._lock:
             self._stored.pop(thread, None)
 

@@ -62,7 +62,7 @@ from langchain_ctxguard.graph.call_site import Site
 from langchain_ctxguard.graph.copies import Copies
 from langchain_ctxguard.graph.deferred import DeferredCheck
 from langchain_ctxguard.graph.eviction import Eviction, StateChange, state_of
-from langchain_ctxguard.graph.gate import CallFacts, Gate, gate_for
+from langchain_ctxguard.graph.gate import CallFacts, ToolGate, gate_for
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.on_record import OnRecord, Work
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
@@ -174,7 +174,7 @@ class Turns:
     standing: Standing
     """Mode, open question, replaced arguments and permissions of each thread."""
 
-    gate: Gate
+    gate: ToolGate
     """What judges tool calls."""
 
     def __init__(

@@ -206,11 +206,13 @@ class WrappedSaver(BaseCheckpointSaver[Any]):
             BlobMissingError: a checkpoint names what is gone. Nothing was removed.
         """
         batch = self.upkeep.begin(str(thread_id))
+        self.manifests.known.forget(str(thread_id))
         return self.upkeep.collect(batch, self.survey(str(thread_id)), grace)
 
     async def acollect(self, thread_id: str, *, grace: timedelta = GRACE) -> int:
         """Set aside content that no checkpoint needs, and erase what was set aside before; see `collect`."""
         batch = await aside(self.upkeep.begin, str(thread_id))
+        self.manifests.known.forget(str(thread_id))
         return await aside(self.upkeep.collect, batch, await self.asurvey(str(thread_id)), grace)
 
     def unwrap(self, thread_id: str) -> int:

@@ -205,8 +205,9 @@ def test_what_a_writer_relied_on_is_given_back(tmp_path: Path) -> None:
         assert values == late.get_tuple(THREAD).checkpoint["channel_values"]
 
 
-def test_content_erased_by_somebody_else_is_stored_again_by_whoever_still_has_it(tmp_path: Path) -> None:
-    """A writer asks whether anything was removed before it takes a digest for stored."""
+def test_content_erased_by_somebody_else_is_stored_again_by_whoever_still_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer asks whether anything was removed before it takes a digest for stored; the answer is good for half a second."""
+    monkeypatch.setattr("langchain_ctxguard.graph.manifests.FRESH_S", 0)
     with opened("sqlite", tmp_path) as inner:
         saver, other = wrapped(inner, tmp_path), wrapped(inner, tmp_path)
         messages = [HumanMessage(f"m{number}", id=str(number)) for number in range(30)]

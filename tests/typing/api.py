@@ -10,6 +10,7 @@ from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langchain_core.tools import BaseTool
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.store.base import BaseStore
 
@@ -20,6 +21,7 @@ from langchain_ctxguard import (
     ConsentLedger,
     ConsentReader,
     Constraint,
+    ContextCheckpointer,
     ContextGuard,
     ContextVerifier,
     Extensions,
@@ -152,3 +154,13 @@ def holds_what_stands(guard: ContextGuard, model: BaseChatModel, state: Structur
     graph.add_node("input", RunInput(guard))
     Extensions(invariants={"rules": lambda before, after: set(before.constraints) <= set(after.constraints)})
     assert_type(broken((), state, state), tuple[Broken, ...])
+
+
+async def wraps_a_saver(inner: BaseCheckpointSaver[str], store: GuardStore) -> None:
+    """A saver in, a saver out, for any agent."""
+    saver = ContextCheckpointer(inner, store=store, channels=("messages",))
+    assert_type(saver, ContextCheckpointer)
+    create_agent("openai:gpt-5", checkpointer=saver)
+    assert_type(saver.unwrap("thread"), int)
+    assert_type(await saver.acollect("thread"), int)
+    ContextCheckpointer(inner, store="sqlite:///ctxguard.db")
