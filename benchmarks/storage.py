@@ -13,11 +13,12 @@ import os
 import sqlite3
 import sys
 import tempfile
+import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Required
 
 from langchain.agents import AgentState, create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
@@ -26,12 +27,12 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph.message import add_messages
-from typing_extensions import Required
 
 from benchmarks.measuring import CannedSummarizer, conversation, cores, median, seconds_of, table, write
 from benchmarks.store_trials import postgres
 from langchain_ctxguard import ContextGuard, GuardStore
 from langchain_ctxguard.backends.store import migrate_store
+from langchain_ctxguard.core.message_blob import thread_space
 from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
 
 SAVERS = ("memory", "sqlite", "postgres")
@@ -64,7 +65,8 @@ class Measured:
         if self._connection is None:
             checkpoints = sum(len(row[0][1]) + len(row[1][1]) for space in self._inner.storage["t"].values() for row in space.values())
             writes = sum(len(row[2][1]) for rows in self._inner.writes.values() for row in rows.values())
-            stored = sum(len(content) for space in self.store.blobs._spaces.values() for content in space.values())  # type: ignore[attr-defined]
+            where, blobs = thread_space("t"), self.store.blobs
+            stored = sum(map(len, blobs.get(where, blobs.addresses(where)).values()))
             return {"checkpoints": checkpoints + sum(len(data) for _, data in self._inner.blobs.values()), "writes": writes, "blobs": stored}
         asked = {
             "checkpoints": "SELECT coalesce(sum(length(checkpoint) + length(metadata)), 0) FROM checkpoints",
@@ -113,7 +115,11 @@ def _opened(kind: str, how: str) -> Iterator[Measured]:
                 assert url is not None
                 plain = url.replace("postgresql+psycopg://", "postgresql://")
                 migrate_store(url)
-                with PostgresSaver.from_conn_string(plain) as inner, GuardStore.open(url) as store, psycopg.connect(plain, autocommit=True) as looking:
+                with (
+                    PostgresSaver.from_conn_string(plain) as inner,
+                    GuardStore.open(url) as store,
+                    psycopg.connect(plain, autocommit=True) as looking,
+                ):
                     inner.setup()
                     yield Measured(_wrapped(inner, store, how), inner, store, [], looking)
 
@@ -130,27 +136,46 @@ def _agent(measured: Measured, how: str, *, trigger: int) -> Any:
     return create_agent(model, [], middleware=[guard], checkpointer=measured.saver, state_schema=state)
 
 
-def measure(kind: str, how: str, size: int, turns: int) -> dict[str, Any]:
-    """Return what each turn of a conversation of `size` messages adds, with a guard and one version in the state."""
-    with _opened(kind, how) as measured:
-        agent = _agent(measured, how, trigger=30)
-        agent.update_state(THREAD, {"messages": conversation(size)}, as_node="model")
-        # This turn compacts; all others find the guard idle.
-        agent.invoke({"messages": conversation(1, start=size)}, THREAD)
-        assert agent.get_state(THREAD).values["ctxguard"]["version"] == 1, "no version was made"
-        agent = _agent(measured, how, trigger=10**9)
-        agent.invoke({"messages": conversation(1, start=size + 1)}, THREAD)
-        before, disk = measured.payload(), measured.disk()
-        times = [seconds_of(agent.invoke, {"messages": conversation(1, start=size + 2 + turn)}, THREAD) for turn in range(turns)]
-        after, grown = measured.payload(), measured.disk()
-        read = [seconds_of(agent.get_state, THREAD) for _ in range(3)]
-        assert len(agent.get_state(THREAD).values["messages"]) == size + 4 + 2 * turns, "a message is missing"
-    parts = {f"{name}_bytes": (after[name] - before[name]) / turns for name in before}
-    return {
-        "saver": kind, "how": how, "messages": size, "turns": turns, "payload_kb_per_turn": sum(parts.values()) / 1000,
-        "disk_kb_per_turn": None if grown is None or disk is None else (grown - disk) / turns / 1000, **parts,
-        "cumulative_mb": sum(after.values()) / 1e6, "ms_per_turn": median(times) * 1000, "ms_per_read": min(read) * 1000,
-    }  # fmt: skip
+def _prepared(kind: str, how: str, size: int, stack: ExitStack) -> tuple[Measured, Any]:
+    """Return a saver with a conversation of `size` messages and one version in its state, and an agent whose guard finds nothing to do."""
+    measured = stack.enter_context(_opened(kind, how))
+    agent = _agent(measured, how, trigger=30)
+    agent.update_state(THREAD, {"messages": conversation(size)}, as_node="model")
+    # This turn compacts; all others find the guard idle.
+    agent.invoke({"messages": conversation(1, start=size)}, THREAD)
+    assert agent.get_state(THREAD).values["ctxguard"]["version"] == 1, "no version was made"
+    agent = _agent(measured, how, trigger=10**9)
+    agent.invoke({"messages": conversation(1, start=size + 1)}, THREAD)
+    return measured, agent
+
+
+def measure(kind: str, size: int, turns: int, hows: Sequence[str] = HOWS) -> list[dict[str, Any]]:
+    """Return what each turn of a conversation of `size` messages adds: all ways take turns, so that a busy machine is as busy for each."""
+    with ExitStack() as stack:
+        prepared = {how: _prepared(kind, how, size, stack) for how in hows}
+        before = {how: (measured.payload(), measured.disk()) for how, (measured, _) in prepared.items()}
+        walls: dict[str, list[float]] = {how: [] for how in hows}
+        works: dict[str, list[float]] = {how: [] for how in hows}
+        for turn in range(turns):
+            for how, (_, agent) in prepared.items():
+                begun = time.process_time()
+                walls[how].append(seconds_of(agent.invoke, {"messages": conversation(1, start=size + 2 + turn)}, THREAD))
+                works[how].append(time.process_time() - begun)
+        rows = []
+        for how, (measured, agent) in prepared.items():
+            after, grown = measured.payload(), measured.disk()
+            begun = time.process_time()
+            assert len(agent.get_state(THREAD).values["messages"]) == size + 4 + 2 * turns, "a message is missing"
+            read = time.process_time() - begun
+            was, disk = before[how]
+            parts = {f"{name}_bytes": round((after[name] - was[name]) / turns) for name in was}
+            rows.append({
+                "saver": kind, "how": how, "messages": size, "turns": turns, "payload_kb_per_turn": sum(parts.values()) / 1000,
+                "disk_kb_per_turn": None if grown is None or disk is None else (grown - disk) / turns / 1000, **parts,
+                "cumulative_mb": sum(after.values()) / 1e6, "cpu_ms_per_turn": median(works[how]) * 1000, "ms_per_turn": median(walls[how]) * 1000,
+                "cpu_ms_per_read": read * 1000,
+            })  # fmt: skip
+        return rows
 
 
 def main(arguments: list[str]) -> int:
@@ -161,15 +186,15 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     savers = [name for name in SAVERS if name != "postgres" or os.environ.get("CTXGUARD_TEST_POSTGRES")]
     savers = ["sqlite"] if given.small else [given.only] if given.only else savers
-    sizes = {100: 60, 500: 60} if given.small else {100: 60, 1_000: 60, 5_000: 40}
+    sizes = {100: 30, 500: 30} if given.small else {100: 40, 1_000: 30, 5_000: 15}
     rows = []
     for kind in savers:
         for size, turns in sizes.items():
-            for how in HOWS:
-                rows.append(measure(kind, how, size, turns))
-                print(table(rows[-1:]), flush=True)
+            rows += measure(kind, size, turns)
+            print(table(rows[-len(HOWS) :]), flush=True)
         if kind == "sqlite" and not given.small:
-            rows += [measure(kind, "wrapped", size, 60) for size in (500, 20_000)]
+            for size, turns in ((500, 30), (20_000, 15)):
+                rows += measure(kind, size, turns, ("wrapped",))
     print(table(rows))
     if given.small or given.only:
         return 0
@@ -178,8 +203,9 @@ def main(arguments: list[str]) -> int:
         "storage",
         measured=(
             "turns of a conversation of `messages` messages of 500 characters, two new ones each, in an agent with a guard and one version in its "
-            "state: bytes of checkpoints, pending writes and stored contents, growth of the files or tables, wall time of `invoke` (p50) and of "
-            f"`get_state` (best of 3); one run, saver and store in one database, on {cores()}."
+            "state: bytes of checkpoints, pending writes and stored contents, growth of the files or tables, "
+            "CPU and wall time of `invoke` (p50), CPU time of `get_state`; "
+            f"one run in which all ways take turns, saver and store in one database, on {cores()}."
         ),
         against=f"the saver as it is, and with `DeltaChannel` (a snapshot every {SNAPSHOTS} updates).",
         rows=rows,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.domain.control import ControlField
     from langchain_ctxguard.domain.extensions import Extensions
     from langchain_ctxguard.domain.summary import StructuredSummary
+    from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
     from langchain_ctxguard.graph.guard import ContextGuard
     from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints, RollbackContext
     from langchain_ctxguard.graph.state import GuardedState
@@ -39,6 +40,7 @@ _HOMES = {
     "Compaction": "compact",
     "Constraint": "domain.constraint",
     "ConstraintRegistry": "records.constraints",
+    "ContextCheckpointer": "graph.checkpointer",
     "ContextGuard": "graph.guard",
     "ContextVerifier": "graph.verifier",
     "ControlField": "domain.control",
@@ -66,6 +68,7 @@ __all__ = [
     "Compaction",
     "Constraint",
     "ConstraintRegistry",
+    "ContextCheckpointer",
     "ContextGuard",
     "ContextVerifier",
     "ControlField",

@@ -150,7 +150,7 @@ class MessageBlobs:
             found = self.blobs.get(space, [KEY_ADDRESS])
         try:
             key = self.value_of(found[KEY_ADDRESS])
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a cipher raises what it likes where a key is wrong
             key = error
         # A cipher that does not tell a wrong key gives back anything.
         if isinstance(key, bytes) and key.startswith(_KEY_MARK) and len(key) == len(_KEY_MARK) + _KEY_BYTES:

@@ -176,14 +176,13 @@ def _synced(connection: Connection, *, is_synced: bool) -> Iterator[None]:
     if is_synced or connection.dialect.name != "sqlite":
         yield
         return
-    driver = connection.connection.dbapi_connection
-    assert driver is not None
+    driver: Any = connection.connection.dbapi_connection
     # Between transactions, where it takes effect. The write-ahead log is still written in order.
-    driver.execute("PRAGMA synchronous = NORMAL")  # type: ignore[attr-defined]  # that of sqlite3 has `execute`
+    driver.execute("PRAGMA synchronous = NORMAL")
     try:
         yield
     finally:
-        driver.execute("PRAGMA synchronous = FULL")  # type: ignore[attr-defined]
+        driver.execute("PRAGMA synchronous = FULL")
 
 
 def _begin_sqlite(connection: Connection) -> None:

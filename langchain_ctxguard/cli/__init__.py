@@ -18,7 +18,7 @@ def build_app() -> typer.Typer:
     # Importing this package must stay free.
     import typer
 
-    from langchain_ctxguard.cli import audit, compact, constraints, init, migrate, review, sample, schema, versions
+    from langchain_ctxguard.cli import audit, compact, constraints, export, init, migrate, review, sample, schema, versions
     from langchain_ctxguard.cli.demo_options import demo
 
     app = typer.Typer(
@@ -40,6 +40,7 @@ def build_app() -> typer.Typer:
     app.command("diff")(versions.diff)
     app.command("rollback")(versions.rollback)
     app.command("verify")(versions.verify)
+    app.command("export")(export.export)
     app.command("audit")(audit.audit)
     app.command("sample")(sample.sample)
     app.command("review")(review.review)

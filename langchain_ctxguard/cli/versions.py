@@ -31,7 +31,7 @@ def threads(url: Url, *, tenant: Tenant = "default", as_json: AsJson = False) ->
 
     Exit codes: 0 done; 2 the store cannot be used.
     """
-    with _opened("threads", url, tenant) as store:
+    with opened("threads", url, tenant) as store:
         log = _log(store)
         found = [(place, log.all(place)) for place in _places(store)]
         if as_json:
@@ -50,10 +50,10 @@ def versions(url: Url, thread: Thread, *, namespace: Namespace = "", tenant: Ten
 
     Exit codes: 0 done; 2 the store cannot be used, or the thread has no version.
     """
-    with _opened("versions", url, tenant) as store:
+    with opened("versions", url, tenant) as store:
         found = _log(store).all(_place(thread, namespace))
         if not found:
-            _fail("versions", f"Thread '{thread}' has no version in this store. `ctxguard threads {url}` lists those that have.")
+            fail("versions", f"Thread '{thread}' has no version in this store. `ctxguard threads {url}` lists those that have.")
         if as_json:
             _json({"versions": [_data(version) for version in found]})
             return
@@ -77,7 +77,7 @@ def diff(
     """
     from langchain_ctxguard.graph.history import History
 
-    with _opened("diff", url, tenant) as store:
+    with opened("diff", url, tenant) as store:
         found = History(_log(store), _place(thread, namespace)).diff(before, after)
         if as_json:
             _json(found.model_dump(mode="json"))
@@ -110,10 +110,10 @@ def rollback(
     elif to.isdecimal():
         wanted = int(to)
     else:
-        _fail("rollback", f"--to takes the number of a version or 'stable', not '{to}'.")
-    with _opened("rollback", url, tenant) as store:
+        fail("rollback", f"--to takes the number of a version or 'stable', not '{to}'.")
+    with opened("rollback", url, tenant) as store:
         place = _place(thread, namespace)
-        current = None if checkpointer is None else _in_state(checkpointer, place)
+        current = None if checkpointer is None else _in_state(checkpointer, place, store)
         version, _ = _log(store).restore(place, wanted, current=current, reason=reason)
         typer.echo(printable(f"Thread '{thread}': version {version.number} restores version {version.restores}. The next call of the agent sees it."))
 
@@ -132,11 +132,11 @@ def verify(
     """
     from langchain_ctxguard.domain.anchor import Anchor
 
-    with _opened("verify", url, tenant) as store:
+    with opened("verify", url, tenant) as store:
         try:
             known = None if anchor is None else Anchor.from_json(anchor.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
-            _fail("verify", f"Cannot read the anchor '{anchor}': {error}.")
+            fail("verify", f"Cannot read the anchor '{anchor}': {error}.")
         found = store.verify(known)
         if export is not None and not found:
             export.write_text(store.anchor().to_json() + "\n", encoding="utf-8")
@@ -151,21 +151,22 @@ def verify(
 
 
 @contextmanager
-def _opened(command: str, url: str, tenant: str) -> Iterator[GuardStore]:
+def opened(command: str, url: str, tenant: str) -> Iterator[GuardStore]:
     """Open the store; what it cannot do ends the command with a sentence."""
     from langchain_ctxguard.backends.store import GuardStore
     from langchain_ctxguard.errors import ConfigurationError, StoreError
 
     if url.startswith("sqlite:///") and url != "sqlite:///:memory:" and not Path(url.removeprefix("sqlite:///")).is_file():
-        _fail(command, f"There is no file '{url.removeprefix('sqlite:///')}'. Nothing was made; name a store that an application wrote.")
+        fail(command, f"There is no file '{url.removeprefix('sqlite:///')}'. Nothing was made; name a store that an application wrote.")
     try:
         with GuardStore.open(url, tenant=tenant) as store:
             yield store
     except (ConfigurationError, StoreError) as error:
-        _fail(command, str(error), error)
+        fail(command, str(error), error)
 
 
-def _fail(command: str, message: str, cause: BaseException | None = None) -> Any:
+def fail(command: str, message: str, cause: BaseException | None = None) -> Any:
+    """End a command that cannot do what it was asked, with a sentence."""
     typer.echo(printable(f"ctxguard {command}: {message}", keep="\n"), err=True)
     raise typer.Exit(_CANNOT) from cause
 
@@ -209,27 +210,20 @@ def _json(document: dict[str, Any]) -> None:
     write_json(document, None)
 
 
-def _in_state(url: str, place: ContextPlace) -> ContextHead | None:
-    """Return the head in the newest checkpoint of a thread, read with LangGraph's own saver."""
+def _in_state(url: str, place: ContextPlace, store: GuardStore) -> ContextHead | None:
+    """Return the head in the newest checkpoint of a thread, whether it lies there or in the store."""
+    from langchain_ctxguard.cli.savers import saver_at
     from langchain_ctxguard.domain.context import ContextHead, read_head
+    from langchain_ctxguard.errors import ContextGuardError
+    from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
 
     config: Any = {"configurable": {"thread_id": place.thread, "checkpoint_ns": place.namespace}}
-    saver: Any
-    opened: Any
     try:
-        if url.startswith("sqlite:///"):
-            from langgraph.checkpoint.sqlite import SqliteSaver
-
-            opened = SqliteSaver.from_conn_string(url.removeprefix("sqlite:///"))
-        else:
-            from langgraph.checkpoint.postgres import PostgresSaver
-
-            opened = PostgresSaver.from_conn_string(url.replace("postgresql+psycopg://", "postgresql://"))
-        with opened as saver:
-            found = saver.get_tuple(config)
-    except ImportError as error:
-        _fail("rollback", f"Reading that checkpointer needs {error.name}; install it, or leave --checkpointer out.", error)
+        with saver_at(url) as saver:
+            found = ContextCheckpointer(saver, store=store).get_tuple(config)
+    except ContextGuardError:
+        raise
     except Exception as error:  # noqa: BLE001 - a driver may raise anything
-        _fail("rollback", f"The checkpointer cannot be read ({type(error).__name__}: {error}). Nothing was changed.", error)
+        fail("rollback", f"The checkpointer cannot be read ({type(error).__name__}: {error}). Nothing was changed.", error)
     head = None if found is None else read_head(found.checkpoint["channel_values"].get("ctxguard"))
     return head if isinstance(head, ContextHead) else None

@@ -12,7 +12,9 @@ from typing import NamedTuple
 from langchain_ctxguard.core.message_blob import DIGEST_BYTES
 
 _FORMAT = 1
-_ONE, _LIST = 0, 1
+_ONE, _LIST, _IS_KEYED = 0, 1, 2
+# Numbers are written seven bits at a time, the last of them without the mark that more follow.
+_BITS, _LOW, _MORE, _LARGEST_SHIFT = 7, 127, 128, 56
 _NODE = b"\x00"
 # One digest in three ends a node of two or more, so a node has four entries on average, and two digests lie open on each level.
 _ENDS = 85
@@ -25,14 +27,16 @@ class Manifest(NamedTuple):
     levels: tuple[tuple[bytes, ...], ...]
     """The open ends of the tree, items first: what is not yet part of a node."""
 
-    count: int
+    size: int
+    """How many items the list has."""
+
     is_list: bool = True
     is_keyed: bool = False
 
 
 def of_one(name: bytes, *, is_keyed: bool = False) -> Manifest:
     """Return the manifest of a single value."""
-    return Manifest(levels=((name,),), count=1, is_list=False, is_keyed=is_keyed)
+    return Manifest(levels=((name,),), size=1, is_list=False, is_keyed=is_keyed)
 
 
 def of_list(names: Sequence[bytes], named: Callable[[bytes], bytes], *, is_keyed: bool = False) -> tuple[Manifest, dict[bytes, bytes]]:
@@ -50,15 +54,14 @@ def of_list(names: Sequence[bytes], named: Callable[[bytes], bytes], *, is_keyed
         ended: list[bytes] = []
         start = 0
         for end, name in enumerate(level, 1):
-            size = end - start
-            if (name[0] < _ENDS and size >= _SHORTEST) or size == _LONGEST:
+            if (name[0] < _ENDS and end - start >= _SHORTEST) or end - start == _LONGEST:
                 content = _NODE + b"".join(level[start:end])
                 ended.append(named(content))
                 nodes[ended[-1]] = content
                 start = end
         levels.append(tuple(level[start:]))
         if not ended:
-            return Manifest(levels=tuple(levels), count=len(names), is_keyed=is_keyed), nodes
+            return Manifest(levels=tuple(levels), size=len(names), is_keyed=is_keyed), nodes
         level = ended
 
 
@@ -114,11 +117,7 @@ class Walk:
             ValueError: what is there is no node.
         """
         known = {name: children(contents[name]) for name in self.needs()}
-        self._names = [
-            (height - 1, child) if height else (0, name)
-            for height, name in self._names
-            for child in (known[name] if height else (name,))
-        ]
+        self._names = [(height - 1, child) if height else (0, name) for height, name in self._names for child in (known[name] if height else (name,))]
         self._height -= 1
 
     def items(self) -> list[bytes]:
@@ -128,16 +127,16 @@ class Walk:
             ValueError: they are not as many as the manifest says.
         """
         names = [name for _, name in self._names]
-        if self._height > 0 or len(names) != self.manifest.count:
-            msg = f"names {self.manifest.count} items and leads to {len(names)}"
+        if self._height > 0 or len(names) != self.manifest.size:
+            msg = f"names {self.manifest.size} items and leads to {len(names)}"
             raise ValueError(msg)
         return names
 
 
 def packed(manifest: Manifest) -> bytes:
     """Return a manifest as bytes."""
-    flags = (_LIST if manifest.is_list else _ONE) | (2 if manifest.is_keyed else 0)
-    parts = [bytes([_FORMAT, flags]), _number(manifest.count), _number(len(manifest.levels))]
+    flags = (_LIST if manifest.is_list else _ONE) | (_IS_KEYED if manifest.is_keyed else 0)
+    parts = [bytes([_FORMAT, flags]), _number(manifest.size), _number(len(manifest.levels))]
     for names in manifest.levels:
         parts += [_number(len(names)), *names]
     return b"".join(parts)
@@ -153,20 +152,20 @@ def unpacked(data: bytes) -> Manifest:
         if data[0] != _FORMAT:
             msg = f"has format {data[0]}, and this version of the package reads {_FORMAT}; upgrade langchain-ctxguard"
             raise ValueError(msg)
-        count, at = _read(data, 2)
+        size, at = _read(data, 2)
         height, at = _read(data, at)
         levels = []
         for _ in range(height):
-            size, at = _read(data, at)
-            levels.append(tuple(data[at + DIGEST_BYTES * index : at + DIGEST_BYTES * (index + 1)] for index in range(size)))
-            at += DIGEST_BYTES * size
+            open_names, at = _read(data, at)
+            levels.append(tuple(data[at + DIGEST_BYTES * index : at + DIGEST_BYTES * (index + 1)] for index in range(open_names)))
+            at += DIGEST_BYTES * open_names
     except IndexError as error:
         msg = "is cut off"
         raise ValueError(msg) from error
     if at != len(data) or not levels:
         msg = "does not end where it says"
         raise ValueError(msg)
-    return Manifest(levels=tuple(levels), count=count, is_list=bool(data[1] & _LIST), is_keyed=bool(data[1] & 2))
+    return Manifest(levels=tuple(levels), size=size, is_list=bool(data[1] & _LIST), is_keyed=bool(data[1] & _IS_KEYED))
 
 
 def reached(manifests: Iterable[Manifest], read: Callable[[set[bytes], bool], Mapping[bytes, bytes]]) -> dict[bool, set[bytes]]:
@@ -192,9 +191,9 @@ def reached(manifests: Iterable[Manifest], read: Callable[[set[bytes], bool], Ma
 
 def _number(value: int) -> bytes:
     out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
+    while value > _LOW:
+        out.append(value & _LOW | _MORE)
+        value >>= _BITS
     out.append(value)
     return bytes(out)
 
@@ -204,10 +203,10 @@ def _read(data: bytes, at: int) -> tuple[int, int]:
     while True:
         byte = data[at]
         at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
+        value |= (byte & _LOW) << shift
+        shift += _BITS
+        if byte < _MORE:
             return value, at
-        if shift > 56:
+        if shift > _LARGEST_SHIFT:
             msg = "holds a number that is too large"
             raise ValueError(msg)

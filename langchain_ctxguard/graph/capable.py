@@ -13,43 +13,34 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langchain_ctxguard.core.keep import Saved, latest, with_needed
 from langchain_ctxguard.core.message_blob import thread_space
 from langchain_ctxguard.errors import StoreError
-from langchain_ctxguard.graph.checkpointer import ContextCheckpointer, aside
-from langchain_ctxguard.graph.rows_drivers import Driver, driver_of
-from langchain_ctxguard.graph.saver_kind import kind_of
-from langchain_ctxguard.graph.upkeep import Survey
+from langchain_ctxguard.graph.saver_kind import id_in, kind_of
+from langchain_ctxguard.graph.wrapped import WrappedSaver, aside
 
 _STRATEGIES = ("keep_latest", "delete")
-_made: dict[type[Any], type[ContextCheckpointer]] = {}
 
 
-def class_for(inner: BaseCheckpointSaver[Any]) -> type[ContextCheckpointer]:
-    """Return the class whose methods are those that work around this saver."""
-    kind = type(inner)
-    if kind not in _made:
-        if kind_of(inner) is not None:
-            _made[kind] = OnRows
-        else:
-            names = ("copy_thread", "delete_for_runs", "prune")
-            offered = [name for name in (*names, *(f"a{name}" for name in names)) if _is_own(kind, name)]
-            methods = {name: _PASSED[name] for name in offered}
-            _made[kind] = type("ContextCheckpointer", (ContextCheckpointer,), {**methods, "__module__": __name__, "__doc__": ContextCheckpointer.__doc__})
-    return _made[kind]
+def bases_for(inner: BaseCheckpointSaver[Any]) -> tuple[type[Any], dict[str, Any]]:
+    """Return the class and the methods that a wrapper of this saver gets."""
+    if kind_of(inner) is not None:
+        return OnRows, {}
+    names = ("copy_thread", "delete_for_runs", "prune")
+    return WrappedSaver, {name: _PASSED[name] for name in (*names, *(f"a{name}" for name in names)) if _is_own(type(inner), name)}
 
 
-class OnRows(ContextCheckpointer):
+class OnRows(WrappedSaver):
     """Around a saver whose rows can be worked on."""
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread with all its checkpoints, writes and messages. What is erased of the one stays in the other."""
         source, target = str(source_thread_id), str(target_thread_id)
         self._copied(source, target)
-        self._driver.run(self._driver.rows.copy(source, target), self._never)
+        self.driver.run(self.driver.rows.copy(id_in(self.inner, source), target), self._never)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread; see `copy_thread`."""
         source, target = str(source_thread_id), str(target_thread_id)
         await aside(self._copied, source, target)
-        await self._driver.arun(self._driver.rows.copy(source, target), self._never)
+        await self.driver.arun(self.driver.rows.copy(id_in(self.inner, source), target), self._never)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of runs, but for those that checkpoints of other runs are rebuilt from; then collect what nothing needs."""
@@ -86,30 +77,6 @@ class OnRows(ContextCheckpointer):
             elif saved := (await self.asurvey(thread)).saved():
                 await self._adelete(thread, saved, latest(saved))
 
-    def unwrap(self, thread_id: str) -> int:
-        """Write every value of a thread as the inner saver alone would have, and return how many were: the thread needs this wrapper no more.
-
-        Raises:
-            BlobMissingError: something is gone or altered. Nothing was changed.
-        """
-        thread = str(thread_id)
-        self.upkeep.bring_back(thread, self.survey(thread).manifests)
-        return self._driver.run(self._driver.rows.plain(thread), lambda values: self.manifests.read(thread, values))
-
-    async def aunwrap(self, thread_id: str) -> int:
-        """Write every value of a thread as the inner saver alone would have; see `unwrap`."""
-        thread = str(thread_id)
-        await aside(self.upkeep.bring_back, thread, (await self.asurvey(thread)).manifests)
-        return await self._driver.arun(self._driver.rows.plain(thread), lambda values: self.manifests.read(thread, values))
-
-    @property
-    def _driver(self) -> Driver:
-        driver = driver_of(self.inner)
-        if driver is None:
-            msg = f"The rows of {type(self.inner).__name__} are not known. Nothing was changed."
-            raise StoreError(msg)
-        return driver
-
     def _copied(self, source: str, target: str) -> None:
         blobs = self.manifests.blobs
         keys = [blobs.blobs.get(thread_space(thread), ["keyed:key"]) for thread in (source, target)]
@@ -124,13 +91,13 @@ class OnRows(ContextCheckpointer):
     def _delete(self, thread: str, saved: Sequence[Saved], stay: set[tuple[str, str]]) -> None:
         doomed = _doomed(saved, stay)
         if doomed:
-            self._driver.run(self._driver.rows.delete(thread, doomed), self._never)
+            self.driver.run(self.driver.rows.delete(id_in(self.inner, thread), doomed), self._never)
             self.collect(thread)
 
     async def _adelete(self, thread: str, saved: Sequence[Saved], stay: set[tuple[str, str]]) -> None:
         doomed = _doomed(saved, stay)
         if doomed:
-            await self._driver.arun(self._driver.rows.delete(thread, doomed), self._never)
+            await self.driver.arun(self.driver.rows.delete(id_in(self.inner, thread), doomed), self._never)
             await self.acollect(thread)
 
     @staticmethod
@@ -165,31 +132,31 @@ def _is_own(kind: type[Any], name: str) -> bool:
     return getattr(kind, name, None) is not getattr(BaseCheckpointSaver, name, None)
 
 
-def _copy(self: ContextCheckpointer, source_thread_id: str, target_thread_id: str) -> None:
+def _copy(self: WrappedSaver, source_thread_id: str, target_thread_id: str) -> None:
     self.upkeep.copy(str(source_thread_id), str(target_thread_id))
     self.inner.copy_thread(source_thread_id, target_thread_id)
 
 
-async def _acopy(self: ContextCheckpointer, source_thread_id: str, target_thread_id: str) -> None:
+async def _acopy(self: WrappedSaver, source_thread_id: str, target_thread_id: str) -> None:
     await aside(self.upkeep.copy, str(source_thread_id), str(target_thread_id))
     await self.inner.acopy_thread(source_thread_id, target_thread_id)
 
 
-def _for_runs(self: ContextCheckpointer, run_ids: Sequence[str]) -> None:
+def _for_runs(self: WrappedSaver, run_ids: Sequence[str]) -> None:
     self.inner.delete_for_runs(run_ids)
 
 
-async def _afor_runs(self: ContextCheckpointer, run_ids: Sequence[str]) -> None:
+async def _afor_runs(self: WrappedSaver, run_ids: Sequence[str]) -> None:
     await self.inner.adelete_for_runs(run_ids)
 
 
-def _prune(self: ContextCheckpointer, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+def _prune(self: WrappedSaver, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
     self.inner.prune(thread_ids, strategy=strategy)
     for thread in _threads(thread_ids, strategy):
         self.forget(thread) if strategy == "delete" else self.collect(thread)
 
 
-async def _aprune(self: ContextCheckpointer, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+async def _aprune(self: WrappedSaver, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
     await self.inner.aprune(thread_ids, strategy=strategy)
     for thread in _threads(thread_ids, strategy):
         await (aside(self.forget, thread) if strategy == "delete" else self.acollect(thread))

@@ -1,12 +1,11 @@
 """What a process knows about stored values: which object has which digest, and which digests are stored. Losing it costs time, never a byte.
 
-Messages can be changed in place. So an object is known by its class and by each of its fields: a copy of them, down to the texts in its lists, is kept
-here and compared before its digest is used again. Texts are the same objects as a rule, so to compare them is to look at them.
+Messages can be changed in place. So an object is known by its class and by each of its fields: a copy of them, down to the texts in its lists, is
+kept here and compared before its digest is used again. Texts are the same objects as a rule, so to compare them is to look at them.
 """
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from langchain_ctxguard.backends.forked import ForkSafeLock
 from langchain_ctxguard.core.manifest import is_node
 from langchain_ctxguard.graph.bounded import Bounded
 
@@ -48,11 +48,11 @@ class Snapshot:
         self.place = place
         self.is_watched = False
         self._index: dict[int, int] = {}
-        self._kinds: list[type] = []
+        self._kinds: list[type[Any]] = []
         self._fields: list[dict[str, Any]] = []
         self._extras: list[dict[str, Any] | None] = []
         self._names: list[bytes] = []
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def add(self, value: Any, name: bytes, state: State) -> None:
         """Keep the digest of an object, and its state as it was when it was written."""
@@ -64,7 +64,7 @@ class Snapshot:
             # Last, so that nobody finds half of it.
             self._index[id(value)] = len(self._names) - 1
 
-    def names_of(self, values: Iterable[Any]) -> list[bytes | None]:
+    def names_of(self, values: Sequence[Any]) -> list[bytes | None]:
         """Return the digest of each object that is here and was not changed since."""
         index, kinds, fields, extras, names = self._index, self._kinds, self._fields, self._extras, self._names
         found: list[bytes | None] = []
@@ -74,7 +74,7 @@ class Snapshot:
                 found.append(None)
                 continue
             try:
-                is_same = value.__dict__ == fields[at] and value.__pydantic_extra__ == extras[at]
+                is_same: bool = value.__dict__ == fields[at] and value.__pydantic_extra__ == extras[at]
             except RecursionError:
                 is_same = False
             found.append(names[at] if is_same else None)
@@ -88,17 +88,16 @@ class Known:
         """Begin knowing nothing."""
         self._snapshots: dict[str, list[Snapshot]] = {}
         self._stored: OrderedDict[str, tuple[Place, dict[bytes, bytes | None]]] = OrderedDict()
-        self._keys: Bounded[tuple[int, bytes]] = Bounded(1_024)
-        self._lock = threading.Lock()
+        self._places: Bounded[tuple[float, Place]] = Bounded(1_024)
+        self._lock = ForkSafeLock()
 
-    def key_of(self, thread: str, epoch: int) -> bytes | None:
-        """Return the key of a thread's digests, if it is known for this epoch."""
-        known = self._keys.get(thread)
-        return known[1] if known is not None and known[0] == epoch else None
+    def place_of(self, thread: str) -> tuple[float, Place] | None:
+        """Return where digests of a thread held when it was last asked, and when that was."""
+        return self._places.get(thread)
 
-    def keep_key(self, thread: str, epoch: int, key: bytes) -> None:
-        """Keep the key of a thread's digests."""
-        self._keys.put(thread, (epoch, key))
+    def keep_place(self, place: Place, asked: float) -> None:
+        """Keep where digests of a thread hold, and when the store was asked."""
+        self._places.put(place.thread, (asked, place))
 
     def names_of(self, values: Sequence[Any], place: Place) -> list[bytes | None]:
         """Return the digest of each object that is known there and was not changed since, else `None`."""
@@ -176,6 +175,7 @@ class Known:
 
     def forget(self, thread: str) -> None:
         """Forget what is stored of a thread."""
+        self._places.drop(thread)
         with self._lock:
             self._stored.pop(thread, None)
 

@@ -19,7 +19,7 @@ class LazyTuple(CheckpointTuple):
     def of(cls, raw: CheckpointTuple, read: Callable[[CheckpointTuple], CheckpointTuple]) -> Self:
         """Return `raw`, to be read with `read`."""
         made = tuple.__new__(cls, tuple(raw))
-        made._raw, made._read, made._found = raw, read, None
+        made.__dict__.update(_raw=raw, _read=read, _found=None)
         return made
 
     def whole(self) -> CheckpointTuple:
@@ -29,12 +29,12 @@ class LazyTuple(CheckpointTuple):
         return self._found
 
     @property
-    def checkpoint(self) -> Checkpoint:  # type: ignore[override]  # a field there, which may be read late
+    def checkpoint(self) -> Checkpoint:
         """The checkpoint, with its content."""
         return self.whole().checkpoint
 
     @property
-    def pending_writes(self) -> list[PendingWrite] | None:  # type: ignore[override]  # a field there, which may be read late
+    def pending_writes(self) -> list[PendingWrite] | None:
         """The pending writes, with their content."""
         return self.whole().pending_writes
 

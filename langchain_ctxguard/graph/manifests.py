@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ from langchain_ctxguard.records.collected import Collections
 
 _SMALL = 512
 """A single value of fewer bytes stays where it is."""
+
+FRESH_S = 0.5
+"""How long the answer is good whether anything of a thread was removed: the steps of a turn ask once."""
 
 _OPEN = 4
 """As many nodes stand in the checkpoint itself before they are stored, if nothing else is to be stored."""
@@ -61,6 +65,10 @@ class Manifests:
         writing.finish()
         return done
 
+    def concerns(self, writes: Sequence[tuple[str, Any]]) -> bool:
+        """Say whether there may be anything in these writes to be stored."""
+        return any(channel in self.channels or channel in CARRIERS or is_marked(value) for channel, value in writes)
+
     def read(self, thread: str, values: Sequence[Any]) -> list[Any]:
         """Return what stored values stand for, read in as few questions as the deepest tree has levels.
 
@@ -87,16 +95,17 @@ class Manifests:
             raise StoreError(msg) from error
 
     def place(self, thread: str) -> Place:
-        """Return where digests of the thread hold now."""
+        """Return where digests of the thread hold: as the store says now, or said a moment ago."""
+        asked, known = time.monotonic(), self.known.place_of(thread)
+        if known is not None and asked - known[0] < FRESH_S:
+            return known[1]
         epoch = self.collections.epoch(thread)
-        return Place(thread, epoch, self._key(thread, epoch) if self.blobs.is_keyed else b"")
-
-    def _key(self, thread: str, epoch: int) -> bytes:
-        known = self.known.key_of(thread, epoch)
-        if known is None:
-            known = self.blobs.key_of(thread)
-            self.known.keep_key(thread, epoch, known)
-        return known
+        if known is not None and known[1].epoch == epoch:
+            place = known[1]
+        else:
+            place = Place(thread, epoch, self.blobs.key_of(thread) if self.blobs.is_keyed else b"")
+        self.known.keep_place(place, asked)
+        return place
 
 
 class _Writing:

@@ -36,3 +36,10 @@ def file_of(saver: Any) -> str | None:
     if kind_of(saver) != "sqlite":
         return None
     return next((str(row[2]) for row in saver.conn.execute("PRAGMA database_list") if row[1] == "main" and row[2]), None)
+
+
+def id_in(saver: Any, thread: str) -> Any:
+    """Return how a saver knows a thread: those on databases by text, the one in memory by whatever it was given."""
+    if kind_of(saver) != "memory" or thread in saver.storage:
+        return thread
+    return next((known for known in saver.storage if str(known) == thread), thread)

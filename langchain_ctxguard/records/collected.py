@@ -144,9 +144,9 @@ class Collections:
 def _body(entry: Entry) -> dict[str, Any]:
     try:
         body = json.loads(entry.body)
-        if not isinstance(body, dict):
-            raise TypeError
-    except (ValueError, TypeError) as error:
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
         msg = f"Entry {entry.seq} of {entry.stream} does not say what was set aside. Nothing was removed; upgrade langchain-ctxguard."
-        raise StoreError(msg) from error
+        raise StoreError(msg)
     return body

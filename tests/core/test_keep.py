@@ -7,7 +7,12 @@ def chain(count: int, *, namespace: str = "", **by_number: dict[str, object]) ->
     """Return checkpoints 0 to `count`, each the parent of the next."""
     return [
         Saved.model_validate(
-            {"namespace": namespace, "checkpoint": f"{number:02}", "parent": f"{number - 1:02}" if number else None, **by_number.get(f"n{number}", {})}
+            {
+                "namespace": namespace,
+                "checkpoint": f"{number:02}",
+                "parent": f"{number - 1:02}" if number else None,
+                **by_number.get(f"n{number}", {}),
+            }
         )
         for number in range(count)
     ]

@@ -23,7 +23,7 @@ def items(manifest: Manifest, nodes: dict[bytes, bytes]) -> list[bytes]:
 
 
 @given(st.integers(0, 300), st.integers(0, 5), st.booleans())
-def test_a_tree_leads_to_the_list_it_was_made_of(count: int, seed: int, is_keyed: bool) -> None:
+def test_a_tree_leads_to_the_list_it_was_made_of(count: int, seed: int, is_keyed: bool) -> None:  # noqa: FBT001 - drawn
     """In its order, through its bytes, whether its last nodes are named or open."""
     given_names = names(count, seed)
     tree, nodes = of_list(given_names, digest, is_keyed=is_keyed)
@@ -32,7 +32,7 @@ def test_a_tree_leads_to_the_list_it_was_made_of(count: int, seed: int, is_keyed
         left = dict(kept)
         opened = with_open_ends(tree, left)
         assert given_names == items(opened, {name: node for name, node in nodes.items() if name not in kept or name in left})
-        assert opened.count == count
+        assert opened.size == count
 
 
 def test_the_same_item_many_times_makes_no_endless_node() -> None:
@@ -67,7 +67,7 @@ def test_everything_a_manifest_needs_is_reached() -> None:
     two, more = of_list([*shared, *names(5, 9)], digest)
     asked: list[bytes] = []
 
-    def read(wanted: set[bytes], is_keyed: bool) -> dict[bytes, bytes]:
+    def read(wanted: set[bytes], is_keyed: bool) -> dict[bytes, bytes]:  # noqa: FBT001 - called by position
         asked.extend(wanted)
         assert not is_keyed
         return {name: (nodes | more)[name] for name in wanted}
@@ -97,7 +97,7 @@ def test_what_is_no_manifest_is_refused(data: bytes, words: str) -> None:
 def test_a_tree_that_leads_elsewhere_is_refused() -> None:
     """Fewer or more items than it says, a node that is none, a node that is missing."""
     tree, nodes = of_list(names(50), digest)
-    for wrong in (tree._replace(count=49), tree._replace(levels=tree.levels[:1])):
+    for wrong in (tree._replace(size=49), tree._replace(levels=tree.levels[:1])):
         with pytest.raises(ValueError, match="leads to"):
             items(wrong, nodes)
     first = next(iter(Walk(tree).needs()))

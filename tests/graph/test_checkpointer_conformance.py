@@ -15,7 +15,25 @@ from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
 from tests.support.saver_graphs import aopened
 
 # Every channel the suite writes: with the usual two, hardly a value of it would be stored apart.
-CHANNELS = ("messages", "ctxguard", "ch", "channel", "list_val", "dict_val", "nested", "data", "key", "step", "output", "result", "a", "b", "k", "x", "y")
+CHANNELS = (
+    "messages",
+    "ctxguard",
+    "ch",
+    "channel",
+    "list_val",
+    "dict_val",
+    "nested",
+    "data",
+    "key",
+    "step",
+    "output",
+    "result",
+    "a",
+    "b",
+    "k",
+    "x",
+    "y",
+)
 
 
 async def level(saver: Any) -> tuple[str, dict[str, list[str]]]:

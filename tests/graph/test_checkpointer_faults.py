@@ -37,6 +37,7 @@ class Toy:
     """A cipher that anybody can read who tries, with a nonce as real ones have."""
 
     def __init__(self, key: int) -> None:
+        """Take a number for a key."""
         self.key = key
 
     def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
@@ -72,7 +73,7 @@ def test_one_missing_content_is_an_error_and_no_shorter_list(which: int, store: 
     config = put(saver)
     address = store.blobs.addresses(SPACE)[which]
     store.blobs.drop(SPACE, [address])
-    with pytest.raises(BlobMissingError, match="is gone from the store. Nothing was returned") as raised:
+    with pytest.raises(BlobMissingError, match=r"is gone from the store\. Nothing was returned") as raised:
         messages_in(wrapped(saver.inner, store), config)
     assert (SPACE, address) == (raised.value.space, raised.value.address)
 
@@ -102,7 +103,9 @@ def test_altered_content_is_an_error(store: Any) -> None:
         store.blobs.purge_space(SPACE)
 
 
-@pytest.mark.parametrize("data", [b"", b"\x02\x01\x01\x01\x00", b"\x01\x01\x05\x01\x01" + bytes(16), b"\x01\x01\x05", b"\x01\x01" + b"\xff" * 12, "text"])
+@pytest.mark.parametrize(
+    "data", [b"", b"\x02\x01\x01\x01\x00", b"\x01\x01\x05\x01\x01" + bytes(16), b"\x01\x01\x05", b"\x01\x01" + b"\xff" * 12, "text"]
+)
 def test_a_manifest_that_cannot_be_read_is_an_error(data: Any, store: Any) -> None:
     """Cut off, of a later format, naming more than it leads to, or none at all."""
     saver = wrapped(InMemorySaver(), store)
@@ -127,7 +130,10 @@ def test_a_store_that_is_gone_stops_writing_and_reading(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="was closed"):
             put(saver)
         assert count == len(list(inner.list(THREAD)))
-        with GuardStore.open(f"sqlite:///{tmp_path}/two.db") as other, pytest.raises(BlobMissingError, match="open the store this thread was written with"):
+        with (
+            GuardStore.open(f"sqlite:///{tmp_path}/two.db") as other,
+            pytest.raises(BlobMissingError, match="open the store this thread was written with"),
+        ):
             graph_of(STATES["add_messages"], wrapped(inner, other)).get_state(THREAD)
         with GuardStore.open(f"sqlite:///{tmp_path}/one.db") as again:
             assert graph_of(STATES["add_messages"], wrapped(inner, again)).get_state(THREAD).values["messages"]
@@ -248,7 +254,7 @@ async def test_an_awaited_saver_says_that_it_cannot_be_waited_for_in_its_loop(tm
         values = {"messages": MESSAGES}
         checkpoint = {**empty_checkpoint(), "channel_values": values, "channel_versions": {"messages": 1}}
         await saver.aput(WHERE, checkpoint, {}, {"messages": 1})
-        with pytest.raises(asyncio.InvalidStateError, match="await saver.acopy_thread"):
+        with pytest.raises(asyncio.InvalidStateError, match=r"await saver\.acopy_thread"):
             saver.copy_thread("t", "copy")
         await asyncio.to_thread(saver.copy_thread, "t", "copy")
         found = await saver.aget_tuple({"configurable": {"thread_id": "copy", "checkpoint_ns": ""}})

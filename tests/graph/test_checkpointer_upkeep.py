@@ -137,13 +137,32 @@ def test_a_postgresql_saver_does_the_same(postgres_url: str) -> None:
             saver.prune([state])
             saver.collect(state, grace=AT_ONCE)
             assert values == graph.get_state(config).values
-            assert [] == [row for row in inner.conn.execute("SELECT channel FROM checkpoint_blobs WHERE thread_id = 'x'")]
+            stamps = [found.metadata["ctxguard_version"] for found in saver.list(config) if "ctxguard_version" in found.metadata]
+            assert stamps[:1] == [found.metadata["ctxguard_version"] for found in saver.list(config, filter={"ctxguard_version": stamps[0]})][:1]
             copied: Any = {"configurable": {"thread_id": f"{state}-copy"}}
             before = everything(saver, copied)
             assert saver.unwrap(f"{state}-copy") > 0
             saver.manifests.collections.purge(f"{state}-copy")
             assert before == everything(inner, copied)
             assert values == graph_of(STATES[state], inner).get_state(copied).values
+
+
+def test_a_thread_is_meant_whether_its_id_is_a_number_or_a_text(tmp_path: Path) -> None:
+    """The saver in memory keeps what it is given; no content is taken for unneeded because of that."""
+    config: Any = {"configurable": {"thread_id": 7}}
+    for meant in (7, "7"):
+        with opened("memory", tmp_path) as inner:
+            saver = wrapped(inner, tmp_path)
+            graph = talk(saver, "add_messages", 2, config)
+            values, needed = graph.get_state(config).values, addresses(saver, "7")
+            saver.collect(meant)
+            assert needed == addresses(saver, "7")
+            saver.prune([meant])
+            saver.copy_thread(meant, "copy")
+            assert values == graph.get_state(config).values == graph.get_state({"configurable": {"thread_id": "copy"}}).values
+            assert saver.unwrap(meant) > 0
+            saver.delete_thread(meant)
+            assert ({}, set()) == (graph.get_state(config).values, addresses(saver, "7"))
 
 
 def test_a_collection_erases_what_nothing_needs_only_after_its_delay(tmp_path: Path) -> None:
@@ -186,8 +205,9 @@ def test_what_a_writer_relied_on_is_given_back(tmp_path: Path) -> None:
         assert values == late.get_tuple(THREAD).checkpoint["channel_values"]
 
 
-def test_content_erased_by_somebody_else_is_stored_again_by_whoever_still_has_it(tmp_path: Path) -> None:
-    """A writer asks whether anything was removed before it takes a digest for stored."""
+def test_content_erased_by_somebody_else_is_stored_again_by_whoever_still_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer asks whether anything was removed before it takes a digest for stored; the answer is good for half a second."""
+    monkeypatch.setattr("langchain_ctxguard.graph.manifests.FRESH_S", 0)
     with opened("sqlite", tmp_path) as inner:
         saver, other = wrapped(inner, tmp_path), wrapped(inner, tmp_path)
         messages = [HumanMessage(f"m{number}", id=str(number)) for number in range(30)]

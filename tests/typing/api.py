@@ -7,6 +7,7 @@ from typing import Any, assert_type
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.store.base import BaseStore
 
@@ -15,6 +16,7 @@ from langchain_ctxguard import (
     CompactContext,
     Compaction,
     Constraint,
+    ContextCheckpointer,
     ContextGuard,
     ContextVerifier,
     ExtractiveSummarizer,
@@ -86,3 +88,13 @@ def verifies_somebody_elses_compaction(guard: ContextGuard, model: BaseChatModel
     graph = StateGraph(GuardedState)
     graph.add_node("read", verify.reader)
     graph.add_node("verify", verify)
+
+
+async def wraps_a_saver(inner: BaseCheckpointSaver[str], store: GuardStore) -> None:
+    """A saver in, a saver out, for any agent."""
+    saver = ContextCheckpointer(inner, store=store, channels=("messages",))
+    assert_type(saver, ContextCheckpointer)
+    create_agent("openai:gpt-5", checkpointer=saver)
+    assert_type(saver.unwrap("thread"), int)
+    assert_type(await saver.acollect("thread"), int)
+    ContextCheckpointer(inner, store="sqlite:///ctxguard.db")

@@ -1,0 +1,38 @@
+"""LangGraph's savers, opened by URL for a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from langchain_ctxguard.errors import ConfigurationError
+
+
+@contextmanager
+def saver_at(url: str) -> Iterator[Any]:
+    """Open LangGraph's saver of a SQLite file or a PostgreSQL database.
+
+    Raises:
+        ConfigurationError: there is no such file, or the package for it is not installed.
+    """
+    try:
+        opened: Any
+        if url.startswith("sqlite:///"):
+            from langgraph.checkpoint.sqlite import SqliteSaver
+
+            file = url.removeprefix("sqlite:///")
+            if not Path(file).is_file():
+                msg = f"There is no file '{file}' with checkpoints. Nothing was made; name one that an application wrote."
+                raise ConfigurationError(msg)
+            opened = SqliteSaver.from_conn_string(file)
+        else:
+            from langgraph.checkpoint.postgres import PostgresSaver
+
+            opened = PostgresSaver.from_conn_string(url.replace("postgresql+psycopg://", "postgresql://"))
+    except ImportError as error:
+        msg = f"Reading that checkpointer needs {error.name}; install it."
+        raise ConfigurationError(msg) from error
+    with opened as saver:
+        yield saver
