@@ -77,12 +77,12 @@ class BookedRule:
         """Say whether a condition holds for what an argument holds: for one item of a list, where the rule restricts; for all, where it allows."""
         if not values:
             return fits_none
+        if len(values) == 1 and not may_be_json(values[0]):
+            return judge(values[0])
         restricts = self.rule.verdict in {"deny", "ask"}
-        if restricts and any(map(may_be_json, values)):
+        if restricts:
             # A tool may open a list written as JSON.
             values = [*values, *leaves_of(values)]
-        if len(values) == 1:
-            return judge(values[0])
         found = holds_for_any(judge, values)
         return found if restricts or not found or holds_for_all(judge, values) else None
 
