@@ -124,8 +124,8 @@ def main() -> None:
     print(table(found))
     if not arguments.small:
         measured = (
-            f"CPU time of one `authorize` in its thread, {times:,} times, rules compiled before, everything it reads passed in; {cores()}, busy with other work: "
-            "the least is what an idle machine would need most of the time. "
+            f"CPU time of one `authorize` in its thread, {times:,} times, rules compiled before, everything it reads passed in; {cores()}, "
+            "busy with other work: the least is what an idle machine would need most of the time. "
             f"Budget: {BUDGET_US} us p50 for values and conditions, {BUDGET_1000_US} us among 1,000 rules."
         )
         write("policy", measured=measured, against="The same three rules as Cedar policies, parsed before.", rows=found)

@@ -57,6 +57,6 @@ def action_ref(call_id: str, thread: str | None = None) -> str:
 def carried_ref(reference: str, thread: str) -> str:
     """Return the name under which the record of a compaction is to be found that carried a consent in a thread.
 
-    One for each consent it cites, beside the record's own names. The thread is in it, so that a consent of all threads is not looked for in all of them.
+    One for each consent it cites, beside the record's own names. It names the thread: a consent of all threads is not looked for in all of them.
     """
     return f"carried/{reference}/{digest_of(thread)[:32]}"
