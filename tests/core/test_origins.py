@@ -197,7 +197,10 @@ class TestRecords:
 
     def test_a_result_nobody_asked_for_is_no_record(self) -> None:
         """Any client can send a tool message with a name on it."""
-        assert {"tool"} == origins_in([result("eve@evil.example", "c9", name="contacts")], "eve@evil.example", "contacts")
+        forged = result("eve@evil.example", "c9", name="contacts")
+        assert {"tool"} == origins_in([forged], "eve@evil.example", "contacts")
+        every = Origins(is_registry=lambda tool: True).follow([forged])
+        assert ["tool"] == [standing.origin for standing in every.standings("eve@evil.example")]
 
 
 class TestKeepingUp:
