@@ -171,3 +171,25 @@ def test_threads_never_take_more_than_there_is(log: BudgetLog) -> None:
     with ThreadPoolExecutor(8) as pool:
         taken = list(pool.map(lambda number: isinstance(log.reserve([charge(20)], str(number)), dict), range(60)))
     assert 20 == sum(taken)
+
+
+def test_who_decides_on_what_is_no_longer_so_decides_again(clock: Clock) -> None:
+    """Between reading and writing somebody else took the last one: nothing is written, and the second is refused."""
+    store = GuardStore.open("memory://", clock=clock)
+    first, second = BudgetLog(store, clock=clock), BudgetLog(store, clock=clock)
+
+    class Overtaken:
+        """A log in which somebody else is always a little faster."""
+
+        def __getattr__(self, name: str) -> Any:
+            """Be the log in everything else."""
+            return getattr(store.log, name)
+
+        def append(self, *args: Any, **more: Any) -> Any:
+            """Let the other one reserve, then append."""
+            first.reserve([charge(1)], "a")
+            return store.log.append(*args, **more)
+
+    second._log = Overtaken()  # type: ignore[assignment]  # slower on purpose
+    assert isinstance(second.reserve([charge(1)], "b"), tuple)
+    assert 1 == first.state("pay/thread/t").calls
