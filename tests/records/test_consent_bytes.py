@@ -53,13 +53,8 @@ def assert_kept(store: GuardStore, values: tuple[bytes, ...]) -> None:
     ledger, subject = ConsentLedger(store), "u-字"
     for number, data in enumerate(values):
         assert data == _data(ledger.grant(f"f-{number}", data, **said(subject)))
-    apart = store.for_reading()
-    try:
-        for reader in map(ConsentReader, (store, AgentStore.of(store), apart)):
-            _assert_read(reader, subject, list(values))
-    finally:
-        if apart is not store:
-            apart.close()
+    for reader in map(ConsentReader, (store, AgentStore.of(store), store.for_reading())):
+        _assert_read(reader, subject, list(values))
 
 
 def _assert_read(reader: ConsentReader, subject: str, values: list[bytes]) -> None:
