@@ -32,8 +32,8 @@ from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.left_out import Kind, counted, kind_shown
 from langchain_ctxguard.core.lexicon import is_acknowledgement, is_formula
-from langchain_ctxguard.core.render import CLOSED_SHOWN, closed_items, render_decision, render_fact, render_item, render_summary
 from langchain_ctxguard.core.merge import CLOSED_LENGTH
+from langchain_ctxguard.core.render import CLOSED_SHOWN, closed_items, render_decision, render_fact, render_item, render_summary
 from langchain_ctxguard.core.requests import EARLIER_SHOWN, INTENTS_KEPT, asked_in, recent
 from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, is_request, speaker_of, text_of
 from langchain_ctxguard.core.sentences import (
