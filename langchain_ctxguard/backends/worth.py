@@ -60,7 +60,7 @@ _AMOUNT = 4
 _BRIEF_RESULT = 12
 
 
-def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:
+def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:  # noqa: C901 - a sum of cases
     """Return how much a sentence would be missed. Stress counts only in the user's mouth: tools and models give no orders."""
     speaker = standing.speaker
     # Bytes, because a letter of some scripts costs as much as a word of others.

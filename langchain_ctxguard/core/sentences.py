@@ -50,19 +50,22 @@ _INSTEAD = re.compile(r"\binstead\b(?! of)")
 _AMOUNT = (
     r"(?i)[$€£¥￥][\s]?[0-9]|[0-9０-９一二两三四五六七八九十百千万][0-9０-９,.，]*[\s]?(?:元|块钱|块|万|美元|欧元|%|％|usd\b|eur\b|cny\b|rmb\b|gbp\b|dollars?\b|euros?\b|percent\b)|"
     r"(?:usd|eur|cny|rmb|gbp)[\s]?[0-9]|[0-9]{4}[-/年.][0-9]{1,2}|[0-9]{1,2}月[0-9]{1,2}|[0-9]{1,2}[:：点][0-9]{2}|"
-    r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.? [0-9]{1,2}\b|\b[0-9]{1,2}(?:st|nd|rd|th)? (?:jan|feb|mar|apr|may|june?|"
+    r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.? [0-9]{1,2}\b|\b[0-9]{1,2}(?:st|nd|rd|th)? (?:jan|"
+    r"feb|mar|apr|may|june?|"
     r"july?|aug|sept?|oct|nov|dec)"
 )
 _IN_WORDS = (
     r"(?i)\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|dozen)\b|"
-    r"\bone (?:checked |carry-on |more )?(?:bag|passenger|night|day|week|month|year|person|adult|child|ticket|room|hour|seat|item|piece|way|stop|copy|minute|"
+    r"\bone (?:checked |carry-on |more )?(?:bag|passenger|night|day|week|month|year|person|adult|child|ticket|room|hour|"
+    r"seat|item|piece|way|stop|copy|minute|"
     r"percent)\b|[二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]|一[元块美天日号月年周岁%]"
 )
 """A number in words, English or Chinese."""
 
 _LISTED = re.compile(
     r"\d{1,6}\s?[:|]\s|[+-]{3} |@@ |[│├└]|\+ ?\S|"
-    r"\"(?!\w{0,40}(?:price|amount|total|cost|fee|date|_at|time|due|status|error|reason|balance|limit|name|message|title|count|版|价|额|期))[\w.$-]{1,40}\": ?(?:"
+    r"\"(?!\w{0,40}(?:price|amount|total|cost|fee|date|_at|time|due|status|error|reason|balance|limit|name|message|title|"
+    r"count|版|价|额|期))[\w.$-]{1,40}\": ?(?:"
     r"\"[^\"]*\"|[\d.]+|true|false|null|[\[{])[,\]}]*$|\{[A-Z0-9_]+\}|\w{0,30}:? ?\{[A-Z0-9_]+\}"
 )
 _REPORTED = re.compile(
@@ -72,7 +75,8 @@ _REPORTED = re.compile(
 )
 _GREETS = re.compile(
     r"(?:(?:你好|您好|哈喽|好的?呀?|好啊|嗯+|行|可以啊?|有啊|有的|是啊|是的|谢了|谢谢[你您]?了?|多谢|太好了|没问题|不客气|麻烦[你您]?了?|不好意思|"
-    r"你?记一下|[^,，。0-9]{1,14}[啊呀哇哈]|真[好棒]|hello|hi|hey|hi there|ok|okay|yes|yeah|sure|great|perfect|thanks|thank you|of course|certainly|absolutely|no problem|alright)"
+    r"你?记一下|[^,，。0-9]{1,14}[啊呀哇哈]|真[好棒]|hello|hi|hey|hi there|ok|okay|yes|yeah|sure|great|perfect|thanks|"
+    r"thank you|of course|certainly|absolutely|no problem|alright)"
     r"[,，!！~]\s*)+",
     re.IGNORECASE,
 )
