@@ -80,6 +80,11 @@ class AgentBlobs:
         """Erase all contents of a space."""
         return self._blobs.purge_space(_free(space))
 
+    def followed(self, file: str) -> AgentBlobs:
+        """Return the same for content that a later write to `file` relies on; see `SqlBlobs.followed`."""
+        inner = getattr(self._blobs, "followed", None)
+        return self if inner is None else AgentBlobs(inner(file))
+
     def addresses(self, space: str) -> list[str]:
         """Return the addresses of all contents of a space."""
         return self._blobs.addresses(space)
