@@ -423,7 +423,14 @@ def _long_runs(data: bytes) -> list[tuple[int, int]]:
     return [found.span() for found in _RUN.finditer(data) if found.end() - found.start() >= _UNBROKEN][::-1]
 
 
-def candidates(text: str) -> Generator[Candidate | None, int | None]:
+def _looked_ahead(runs: list[tuple[int, int]], at: int, end: int) -> int:
+    """Return how far to look from `at`; runs that lie before it are dropped."""
+    while runs and runs[-1][1] <= at:
+        runs.pop()
+    return min(end, max(at, runs[-1][0]) + _UNBROKEN) if runs else end
+
+
+def candidates(text: str) -> Generator[Candidate | None, int | None]:  # noqa: C901 - a loop, as flat as its speed allows
     """Yield the candidates of a folded text from left to right, then `None`; send a place in or behind the last one to go on there."""
     data = text.encode()
     end, search = len(data), _scanner()
@@ -431,12 +438,7 @@ def candidates(text: str) -> Generator[Candidate | None, int | None]:
     at = known = behind = 0  # bytes; the candidate before begins at the byte `known`, the character `behind`
     runs = _long_runs(data)
     while True:
-        limit = end
-        if runs:
-            while runs and runs[-1][1] <= at:
-                runs.pop()
-            if runs:
-                limit = min(end, max(at, runs[-1][0]) + _UNBROKEN)
+        limit = _looked_ahead(runs, at, end) if runs else end
         first, last = search(data, at, limit)[0]
         if limit < end:
             if first < 0:
