@@ -57,7 +57,6 @@ class Standing(NamedTuple):
 
 _ITEM = 8
 _AMOUNT = 4
-_BRIEF_RESULT = 12
 
 
 def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:  # noqa: C901 - a sum of cases
@@ -68,7 +67,6 @@ def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:  # 
     score += _REPLY * (standing.is_reply and (speaker == "ai" or standing.is_brief)) - _PASTED * standing.is_pasted
     if standing.is_reply and speaker == "ai":
         score += _SHORT_REPLY * standing.is_brief + _OUTCOME * bool(shown & _OUTCOMES)
-    score += _BRIEF_RESULT * (standing.is_brief and speaker == "tool" and not text.startswith(("{", "[", "…", '"')))
     score -= _ITEM * standing.is_item
     if is_listing(text):
         return score - 30

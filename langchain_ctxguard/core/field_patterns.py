@@ -430,7 +430,7 @@ def _looked_ahead(runs: list[tuple[int, int]], at: int, end: int) -> int:
     return min(end, max(at, runs[-1][0]) + _UNBROKEN) if runs else end
 
 
-def candidates(text: str) -> Generator[Candidate | None, int | None]:  # noqa: C901 - a loop, as flat as its speed allows
+def candidates(text: str) -> Generator[Candidate | None, int | None]:
     """Yield the candidates of a folded text from left to right, then `None`; send a place in or behind the last one to go on there."""
     data = text.encode()
     end, search = len(data), _scanner()

@@ -334,3 +334,24 @@ def test_cleaning_twice_changes_nothing_more(draft: SummaryDraft) -> None:
     once = cleaned(draft, *messages).summary
 
     assert once == cleaned(once.as_draft(), *messages, previous=once).summary
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [("Please cancel order 12 before noon.", "请在中午前取消订单 12"), ("请把合同 NDA-303 发给法务。", "Send contract NDA-303 to legal.")],
+)
+def test_a_request_told_in_another_language_stands_as_it_was_said(said: str, told: str) -> None:
+    """A translation is kept as what it translates, with its source; one of nothing anybody asked is removed."""
+    (item,) = cleaned(SummaryDraft(pending_items=(told,)), human(said, "u1"), ai("Working on it.")).summary.pending_items
+
+    assert (said, "user", "u1") == (item.text, item.asked_by, item.source)
+    assert () == cleaned(SummaryDraft(pending_items=(told,)), human("It is raining.", "u1"), ai("Yes.")).summary.pending_items
+
+
+def test_an_answer_in_the_words_of_its_question_stays_an_answer() -> None:
+    """What the assistant said itself is not put back into the question's words."""
+    answer = Fact(statement="推荐您去八达岭长城游玩。", said_by="ai", source="a1", quote="推荐您去八达岭长城游玩。")
+    asked = human("请给我推荐一个游玩的景点，八达岭长城可以吗？", "u1")
+    (fact,) = cleaned(SummaryDraft(facts=(answer,)), asked, ai("推荐您去八达岭长城游玩。", message_id="a1")).summary.facts
+
+    assert ("推荐您去八达岭长城游玩。", "ai") == (fact.statement, fact.said_by)
