@@ -117,7 +117,7 @@ def standing_of(line: str, *, is_users: bool) -> Standing | None:
     if any(mark in line for mark in THEIRS):
         # A user's claim is the user's; somebody else's words in the user's mouth are worse than none.
         return None if is_users else "instruction"
-    if line.startswith(("- [claimed by ai", "- [claimed by tool")) or " done: " in line:
+    if line.startswith(("- [claimed by ai", "- [claimed by tool", "- [asked by ai")) or " done: " in line:
         return "plain"
     return "instruction"
 

@@ -99,14 +99,16 @@ _ORDER = (
 _ADDRESSES = (
     r"^\W*(?:please|kindly|urgent|important|attention|note to (?:the )?(?:assistant|agent|ai|model))\b|\bplease [a-z]+\b|"
     rf"\b{_AGENT} (?:must|should|shall|need to|have to|has to|needs to|are to|is to|ought to|may|are allowed|is allowed|can now|will now)\b|"
-    r"务必|必须|一定要|不得|严禁|切勿|赶紧|请(?:[^求假示柬客教]|$)"
+    r"务必|必须|一定要|不得|严禁|切勿|赶紧|(?:^|[^申邀聘宴恳])请(?:[^求假示柬客教]|$)"
 )
 _COMMANDS = (
     r"^\W*(?:(?:now|then|next|immediately|first|always|just|simply|also),? )*(?:never|always|do not|don't|send|forward|transfer|delete|"
     r"remove|erase|wipe|drop|email|"
     r"e-mail|mail|post|upload|share|reveal|disclose|leak|execute|run|call|invoke|disable|grant|approve|pay|wire|refund|purchase|buy|publish|deploy|"
     r"merge|push|click|visit|download|install|tell|reply|respond|answer|treat|consider|assume|act|behave|remember|ignore|skip|bypass|stop|proceed|"
-    r"unlock|reroute|reimburse|compensate|waive|dispense|prescribe|invite|admit|let|give|lift|change|set|reset|update|use|make|add|copy|open|read|write|print|output|exfiltrate|include|confirm|ensure)\s+[^\s=:|]|"
+    r"unlock|reroute|reimburse|compensate|waive|dispense|prescribe|invite|admit|let|give|lift|change|set|reset|update|use|make|add|copy|open|read|write|print|output|exfiltrate|include|confirm|ensure|rotate|switch|swap|redirect|replace|move|register|enroll|submit|fetch|"
+    r"collect|gather|hand|route|curl|relay|append|attach|insert|destroy|purge|shred|overwrite|rewrite|hide|conceal|pretend|refrain|avoid|choose|pick|"
+    r"prefer|recommend|offer|promise|accept|agree|deliver|arrange|transmit|hold back|keep)\s+[^\s=:|]|"
     r"^[^\w一-鿿]*(?:立即|马上|立刻|现在)?(?:把|将|给|向|发送|删除|转账|转发|执行|运行|调用|上传|泄露|公开|支付|忽略|"
     r"停止|告诉|回复|批准|禁用|安装|下载|记住|补发|补偿|赔付|打款|汇款|付款|退款给|打开|解锁|解除|解绑|改绑|放行|录取|代签|清空|导出|外发|邀请|提权|免除)"
 )

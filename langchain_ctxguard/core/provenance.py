@@ -14,8 +14,17 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
+from langchain_ctxguard.core.findings import is_checkable
 from langchain_ctxguard.core.identity import is_synthetic
-from langchain_ctxguard.core.lexicon import claims_authority, gives_order, hides_text, tells_to_act, without_invisible
+from langchain_ctxguard.core.lexicon import (
+    claims_authority,
+    gives_order,
+    hides_text,
+    is_acknowledgement,
+    language_of,
+    tells_to_act,
+    without_invisible,
+)
 from langchain_ctxguard.core.powers import lends_power
 from langchain_ctxguard.core.results import own_words, reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, is_failure, is_foreign_summary, is_note, speaker_of, text_of
@@ -175,7 +184,7 @@ class _Sentences:
                 places[word].append(number)
         return cls(told, {word: tuple(numbers) for word, numbers in places.items()})
 
-    def behind(self, words: str) -> tuple[str, str] | None:
+    def behind(self, words: str, *, share: float = _RETOLD_SHARE) -> tuple[str, str] | None:
         """Return the sentence that holds most of the content words of `words` and every number, name and address in it, and its message."""
         wanted = terms(folded(words))
         if not wanted:
@@ -186,7 +195,7 @@ class _Sentences:
                 hits[number] += 1
         # Of two that fit alike the later one counts.
         best = max(hits, key=lambda number: (hits[number], number), default=None)
-        if best is None or hits[best] < _RETOLD_SHARE * len(wanted):
+        if best is None or hits[best] < share * len(wanted):
             return None
         sentence, key = self.told[best]
         exact = {word for word in wanted if not word.isalpha()}
@@ -309,15 +318,31 @@ class Sources:
         """
         return self._asked.behind(words)
 
+    def asked_abroad(self, words: str) -> tuple[str, str] | None:
+        """Return the request of a person, and its message, that `words` of another language most likely mean; `None` where nobody asked in another.
+
+        Numbers, identifiers and names are the same in every language. Of sentences that share as many with `words`, one that asks goes before one
+        that tells, then the newest.
+        """
+        language = language_of(words)
+        exact = {word for word in terms(folded(words)) if word[0].isascii()}
+        best: tuple[int, bool, int] | None = None
+        for number, (sentence, _) in enumerate(self._asked.told):
+            if language is None or language_of(sentence) in (None, language) or is_acknowledgement(sentence):
+                continue
+            asks = tells_to_act(sentence) or is_question(sentence)
+            best = max(best or (0, False, -1), (len(exact & terms(sentence[:_AROUND])), asks, number))
+        return None if best is None else self._asked.told[best[2]]
+
     def retold(self, words: str) -> tuple[str, str] | None:
         """Return what `request_behind` does, of earlier rounds as well; those have no message any more."""
         found = self._asked.behind(words) or self._asked_before.behind(words)
         # Another number is no retelling: it stays as it was told, and the control fields catch it.
         return found if found is not None and {*_DIGITS.findall(folded(words))} <= {*_DIGITS.findall(found[0])} else None
 
-    def passed_on(self, words: str) -> tuple[str, str] | None:
+    def passed_on(self, words: str, *, share: float = _RETOLD_SHARE) -> tuple[str, str] | None:
         """Return the sentence of a tool or the assistant that a retelling rests on, and its message; `None` where there is none like it."""
-        return self._heard.behind(words)
+        return self._heard.behind(words, share=share)
 
     @cached_property
     def _asked(self) -> _Sentences:
@@ -393,11 +418,13 @@ class Sources:
         return text[start : min(stops)]
 
     def vouches(self, key: str, quote: str) -> bool:
-        """Say whether the result `key` may confirm `quote`: it succeeded, and gives no order around it."""
+        """Say whether the result `key` may confirm `quote`: it succeeded, gives no order around it, and lends no power beside it."""
         if key not in self.successes:
             return False
         text = self.texts[key]
         at = max(text.find(quote), 0)
+        if lends_power(text[max(at - _LEAD, 0) : at + len(quote) + _LEAD]):
+            return False
         return not (gives_order(text[max(at - _AROUND, 0) : at + len(quote) + _AROUND]) or gives_order(text[:_AROUND]))
 
 
@@ -464,7 +491,7 @@ def is_plain_finding(statement: str) -> bool:
     """
     if claims_authority(statement) or lends_power(statement) or tells_to_act(statement) or hides_text(statement):
         return False
-    return rule_in(folded(statement)) is None
+    return is_checkable(statement) and rule_in(folded(statement)) is None
 
 
 def _seen_again(known: Fact, sources: Sources) -> Fact:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from langchain_ctxguard.core.lexicon import claims_authority, orders_plainly
-from langchain_ctxguard.core.powers import without_power
+from langchain_ctxguard.core.powers import claims_power, without_power
 from langchain_ctxguard.core.requests import EARLIER_SHOWN
 from langchain_ctxguard.core.roles import EVIDENCE, RULES, SUMMARY, escaped
 from langchain_ctxguard.core.text import clipped, readable
@@ -77,10 +77,13 @@ def summary_body(summary: StructuredSummary, *, files: Sequence[str] = ()) -> st
         parts.append(render_files(files))
     parts += _section("Facts", dict.fromkeys(render_fact(fact) for fact in summary.facts))
     parts += _section("Decisions", (render_decision(decision) for decision in summary.decisions))
-    parts += _section("Open questions", (one_line(question) for question in summary.open_questions))
-    parts += _section("Open risks", (one_line(risk) for risk in summary.open_risks))
+    parts += _section("Open questions", (f"{ASKED} {one_line(question)}" for question in summary.open_questions))
+    parts += _section("Open risks", (f"[{Trust.CLAIMED} by ai] {one_line(risk)}" for risk in summary.open_risks))
     return "\n".join(parts) or "(nothing to report)"
 
+
+ASKED = "[asked by ai]"
+"""Before a question nobody has answered: what a person asks stands among the requests."""
 
 LEFT_OUT = "(left out: it gives orders)"
 """Stands for arguments or a result that instruct their reader."""
@@ -151,7 +154,8 @@ def render_fact(fact: Fact) -> str:
     by = "" if fact.said_by is None else f" by {fact.said_by}"
     if fact.status is Trust.CLAIMED and claims_authority(fact.statement):
         if fact.said_by != "user":
-            return f"[{fact.status}{by}] {LEFT_OUT_POWER}"
+            told = LEFT_OUT_POWER if claims_power(fact.statement) else one_line(fact.statement)
+            return f"[{fact.status}{by}] {told}"
         return f"[{fact.status}{by}] {fact.said_by} claims, the consent ledger decides: {one_line(fact.statement)}"
     return f"[{fact.status}{by}] {one_line(fact.statement)}"
 
@@ -167,7 +171,7 @@ def render_decision(decision: Decision) -> str:
 
 
 _STANDING = re.compile(
-    rf"^(?:- (?:\[(?:claimed|confirmed|done|cancelled)(?: by \w+)?\] )?(?:{_USER_SAID})?"
+    rf"^(?:- (?:\[(?:claimed|confirmed|asked|done|cancelled)(?: by \w+)?\] )?(?:{_USER_SAID})?"
     rf"|(?:First request|Last request in this part)(?:: |, {_USER_SAID}))",
     re.MULTILINE,
 )
