@@ -236,8 +236,8 @@ def main() -> int:
                 '`compact_messages(keep=("turns", 1))` with the extractive summarizer over the conversations of `labelled/extractive.jsonl`: pieces '
                 "that stand word for word in what the model would see (`seen`), and in summary and evidence alone (`told`). `tune` and `held` are "
                 "parted by a hash of the id; `compacted` leaves out conversations so short that a summary saved nothing and all of it was kept. "
-                "Both parts were looked at. `amounts_*`: of `latest_values` those with an amount or a date; `amounts_counted` of the missed ones stand in a "
-                "summary that says how many it left out. "
+                "Both parts were looked at. `amounts_*`: of `latest_values` those with an amount or a date; `amounts_counted` of the missed ones "
+                "stand in a summary that says how many it left out. "
                 f"`seconds_per_mb`: the summarizer alone, CPU time, median of 3 on {cores()}."
             ),
             against="pieces labelled by hand from the transcripts, without the code.",
