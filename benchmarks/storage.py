@@ -211,7 +211,8 @@ def main(arguments: list[str]) -> int:
             f"one run in which all ways take turns, saver and store in one database, on {cores()}."
         ),
         against=(
-            f"the saver as it is, and with `DeltaChannel` (a snapshot every {SNAPSHOTS} updates, two updates a turn: a window of few turns may hold none)."
+            f"the saver as it is, and with `DeltaChannel` (a snapshot every {SNAPSHOTS} updates, two updates a turn: "
+            "a window of few turns may hold none)."
         ),
         rows=rows,
         headline={
