@@ -210,7 +210,10 @@ def main(arguments: list[str]) -> int:
             "CPU and wall time of `invoke` (p50), CPU time of `get_state` (best of 3); "
             f"one run in which all ways take turns, saver and store in one database, on {cores()}."
         ),
-        against=f"the saver as it is, and with `DeltaChannel` (a snapshot every {SNAPSHOTS} updates).",
+        against=(
+            f"the saver as it is, and with `DeltaChannel` (a snapshot every {SNAPSHOTS} updates, two updates a turn: "
+            "a window of few turns may hold none)."
+        ),
         rows=rows,
         headline={
             "payload_kb": {str(size): round(row["payload_kb_per_turn"], 2) for size, row in sorted(wrapped.items())},
