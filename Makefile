@@ -49,6 +49,7 @@ bench-full: $(VENV)/.dev ## the long run: writes benchmarks/results and the numb
 	$(BIN)/python benchmarks/extractive.py
 	$(BIN)/python -m benchmarks.store_trials
 	$(BIN)/python -m benchmarks.version_trials
+	$(BIN)/python -m benchmarks.recall
 	$(BIN)/python -m benchmarks.storage
 	$(BIN)/python -m benchmarks.judges.run
 	$(BIN)/python scripts/numbers.py
