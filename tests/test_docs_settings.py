@@ -49,11 +49,7 @@ def test_every_setting_is_listed_with_its_default() -> None:
 def written(default: Any) -> str:
     """Return a default as a config file writes it; of a mapping what is said."""
     if isinstance(default, Value):
-        said = {
-            name: value
-            for name, value in default.model_dump(mode="json", exclude_defaults=isinstance(default, SECTIONS)).items()
-            if value
-        }
+        said = {name: value for name, value in default.model_dump(mode="json", exclude_defaults=isinstance(default, SECTIONS)).items() if value}
         return f"{{{', '.join(f'{name}: {value}' for name, value in said.items())}}}"
     if default == {} and isinstance(default, dict):
         return "{}"
