@@ -10,6 +10,7 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from langchain_ctxguard.backends.message_blobs import KEY_ADDRESS
 from langchain_ctxguard.core.keep import Saved, latest, with_needed
 from langchain_ctxguard.core.message_blob import thread_space
 from langchain_ctxguard.errors import StoreError
@@ -79,7 +80,7 @@ class OnRows(WrappedSaver):
 
     def _copied(self, source: str, target: str) -> None:
         blobs = self.manifests.blobs
-        keys = [blobs.blobs.get(thread_space(thread), ["keyed:key"]) for thread in (source, target)]
+        keys = [blobs.blobs.get(thread_space(thread), [KEY_ADDRESS]) for thread in (source, target)]
         if all(keys) and keys[0] != keys[1]:
             msg = (
                 f"Thread '{target}' holds encrypted messages under a key of its own, so those of thread '{source}' cannot be read there. "
@@ -153,13 +154,13 @@ async def _afor_runs(self: WrappedSaver, run_ids: Sequence[str]) -> None:
 def _prune(self: WrappedSaver, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
     self.inner.prune(thread_ids, strategy=strategy)
     for thread in _threads(thread_ids, strategy):
-        self.forget(thread) if strategy == "delete" else self.collect(thread)
+        self.erase(thread) if strategy == "delete" else self.collect(thread)
 
 
 async def _aprune(self: WrappedSaver, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
     await self.inner.aprune(thread_ids, strategy=strategy)
     for thread in _threads(thread_ids, strategy):
-        await (aside(self.forget, thread) if strategy == "delete" else self.acollect(thread))
+        await (aside(self.erase, thread) if strategy == "delete" else self.acollect(thread))
 
 
 _PASSED = {

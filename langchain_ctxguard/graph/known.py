@@ -21,6 +21,9 @@ from langchain_ctxguard.core.manifest import is_node
 from langchain_ctxguard.graph.bounded import Bounded
 
 _FIXED = frozenset({str, int, float, bool, bytes, type(None), Decimal, UUID, datetime, date})
+# One for all that are empty, and most are: thousands of objects more would keep the garbage collector busy. Nobody else sees them.
+_NO_DICT: dict[Any, Any] = {}
+_NO_LIST: list[Any] = []
 _LARGEST = 400_000
 """Digests of stored content kept in mind, over all threads."""
 
@@ -204,9 +207,9 @@ def _copied(part: Any) -> Any:
     if kind in _FIXED:
         return part
     if kind is dict:
-        return {key: _copied(item) for key, item in part.items()}
+        return {key: _copied(item) for key, item in part.items()} if part else _NO_DICT
     if kind is list:
-        return [_copied(item) for item in part]
+        return [_copied(item) for item in part] if part else _NO_LIST
     if kind is tuple:
         return tuple([_copied(item) for item in part])
     raise _CanChangeError

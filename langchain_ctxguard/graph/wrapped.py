@@ -177,19 +177,19 @@ class WrappedSaver(BaseCheckpointSaver[Any]):
     def delete_thread(self, thread_id: str) -> None:
         """Delete a thread, and erase its messages for good."""
         self.inner.delete_thread(id_in(self.inner, str(thread_id)))
-        self.forget(thread_id)
+        self.erase(thread_id)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread, and erase its messages for good."""
         await self.inner.adelete_thread(id_in(self.inner, str(thread_id)))
-        await aside(self.forget, thread_id)
+        await aside(self.erase, thread_id)
 
     def get_delta_channel_history(self, *, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
-        """Return what was written to channels that store differences, with the values that is named there."""
+        """Return what was written to channels that store differences, with the values that are named there."""
         return self._told(config, self.inner.get_delta_channel_history(config=config, channels=channels))
 
     async def aget_delta_channel_history(self, *, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
-        """Return what was written to channels that store differences, with the values that is named there."""
+        """Return what was written to channels that store differences, with the values that are named there."""
         return await aside(self._told, config, await self.inner.aget_delta_channel_history(config=config, channels=channels))
 
     def collect(self, thread_id: str, *, grace: timedelta = GRACE) -> int:
@@ -291,7 +291,7 @@ class WrappedSaver(BaseCheckpointSaver[Any]):
                 told[channel]["seed"] = seeds[channel]
         return told
 
-    def forget(self, thread_id: str) -> None:
+    def erase(self, thread_id: str) -> None:
         """Erase the messages of a thread for good, whatever its checkpoints name."""
         self.manifests.collections.purge(str(thread_id))
         self.manifests.known.forget(str(thread_id))

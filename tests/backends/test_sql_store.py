@@ -610,3 +610,25 @@ def test_a_store_goes_on_after_a_fork(url: str) -> None:
     """The child opens connections of its own, and the parent's go on when the child closes its store and ends."""
     done = subprocess.run([sys.executable, "-c", FORKS, url], cwd=ROOT, capture_output=True, text=True, check=False)
     assert ("['parent', 'child', 'parent', 'parent', 'parent'] []\n", 0) == (done.stdout, done.returncode), done.stderr
+
+
+def test_content_whose_follower_waits_for_the_disk_need_not_wait_itself(tmp_path: Path) -> None:
+    """Only where the same file is written next, and only for that content: what is written otherwise waits as before."""
+    file = tmp_path / "one.db"
+    link = tmp_path / "link.db"
+    link.symlink_to(file)
+    with GuardStore.open(f"sqlite:///{file}") as store:
+        waits: list[int] = []
+
+        @event.listens_for(store._database._current(), "before_cursor_execute")
+        def note(_connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+            if statement.startswith("INSERT"):
+                waits.append(cursor.connection.execute("PRAGMA synchronous").fetchone()[0])
+
+        blobs: Any = store.blobs
+        for name in (str(file), str(link), str(tmp_path / "other.db"), ""):
+            blobs.followed(name).put("space", [name.encode()])
+        blobs.put("space", [b"by itself"])
+        store.log.append(A, [b"{}"])
+        assert [1, 1, 2, 2, 2] == waits[:5]
+        assert {2} == set(waits[5:])
