@@ -54,6 +54,7 @@ bench-full: $(VENV)/.agentdojo ## the long run: writes benchmarks/results and th
 	$(BIN)/python -m benchmarks.store_trials
 	$(BIN)/python -m benchmarks.version_trials
 	$(BIN)/python -m benchmarks.consents
+	$(BIN)/python -m benchmarks.recall
 	$(BIN)/python -m benchmarks.storage
 	$(BIN)/python -m benchmarks.judges.run
 	$(BIN)/python scripts/numbers.py

@@ -2,8 +2,8 @@
 
 It prints what it measured and writes `results/extractive.json`; with `--small` it writes nothing and leaves the timing out. Every labelled
 conversation is compacted down to its last turn; a piece counts as held if it stands word for word in what the model would see. The conversations are
-parted once and for all by a hash of their id. The first rules were found on `tune` alone; since then the misses of both parts were looked at, so `held`
-is no longer held out. The transcripts are no part of the repository: `--transcripts` names their folder.
+parted once and for all by a hash of their id. The first rules were found on `tune` alone; since then the misses of both parts were looked at, so
+`held` is no longer held out. The transcripts are no part of the repository: `--transcripts` names their folder.
 """
 
 from __future__ import annotations

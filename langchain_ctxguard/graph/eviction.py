@@ -39,8 +39,8 @@ class StateChange:
     state: Sequence[BaseMessage]
     """The messages as the state has them: an outer middleware may show others to the model."""
 
-    held: Collection[str] = ()
-    """Keys of messages that must stay: they are pinned."""
+    held: Callable[[], Collection[str]] = tuple
+    """Returns the keys of messages that must stay: they are pinned. Asked only where something is to leave."""
 
     is_alone: bool = False
     """Nobody else writes messages in this step, so the whole list may be written: what has no id cannot be removed by it."""
@@ -155,7 +155,7 @@ class Eviction:
                 "Messages of the state have no ids, so none of them can be removed; they stay. Use a `messages` channel with `add_messages`.",
             )
             return set()
-        held = {*map(name_in, change.held), name_in(head.body.request or "")}
+        held = {*map(name_in, change.held()), name_in(head.body.request or "")}
         before = {id(message) for message in front.rest[:at]}
         candidates = {
             index: (name_of(message), message)

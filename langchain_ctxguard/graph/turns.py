@@ -514,7 +514,7 @@ class Turns:
             state=state,
             standing=standing,
         )
-        change = StateChange(state_of(state), frozenset(pin.key for pin in self._pins.of(state.get(PINS_CHANNEL))), is_alone=True)
+        change = StateChange(state_of(state), lambda: [pin.key for pin in self._pins.of(state.get(PINS_CHANNEL))], is_alone=True)
         call, late = yield from self._ahead(call, request.model, change)
         if change.back is not None:
             request = _sending(request, request.system_message, list(call.messages))

@@ -358,13 +358,13 @@ def test_a_store_that_fails_costs_an_answer_and_not_the_run(store: GuardStore) -
     assert "erased" in ask(agent_of(guard_of(store), ScriptedChat(script=obeying), checkpointer=graph.checkpointer), f"read {handle}").text
 
 
-@pytest.mark.parametrize("query", ["", " ", "\x00", "*", "' OR 1=1 --", "%", "a" * 100_000, "的" * 50_000, "\ud800", "🙂", "(" * 500])
-def test_any_query_is_answered(query: str, store: GuardStore) -> None:
+def test_any_query_is_answered(store: GuardStore) -> None:
     """Hostile ones too: nothing is found, or what they say is, and the run goes on."""
     graph = agent_of(guard_of(store), ScriptedChat(script=obeying))
     tell(graph, *FACTS)
-    assert ask(graph, f"search {query}").text
-    assert ask(graph, f"read {query}").text
+    for query in ("", " ", "\x00", "*", "' OR 1=1 --", "%", "a" * 100_000, "的" * 50_000, "\ud800", "🙂", "(" * 500):
+        assert ask(graph, f"search {query}").text
+        assert ask(graph, f"read {query}").text
     assert all(len(text) <= MAX_QUERY for text in asked(store))
 
 
