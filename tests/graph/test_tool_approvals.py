@@ -372,3 +372,28 @@ def test_a_call_cannot_be_edited_into_a_tool_the_agent_does_not_have() -> None:
     again = questions(resume(agent, edit("small", {"amount": 2})))
     assert "no such tool" in again[0].value["action_requests"][0]["description"]
     assert [] == ran.calls
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_call_beside_one_that_is_asked_about_does_not_run_again(is_async: bool) -> None:  # noqa: FBT001
+    """In a plain node all calls of a message begin anew when one was answered; what had run gives its receipt."""
+    ran = Ran()
+    graph = raw_graph(asking(ran), calls(("small", {"amount": 5}), ("pay", {"amount": 10})), "ok")
+    asked = questions(say(graph, is_async=is_async))
+    state = resume(graph, approve(digest=asked[0].value["digest"]), is_async=is_async)
+    assert [("pay", {"amount": 10}), ("small", {"amount": 5})] == sorted(ran.calls)
+    assert ["success", "success"] == [message.status for message in results(state)]
+
+
+def test_a_call_that_ran_is_not_said_to_have_been_denied() -> None:
+    """A node that begins anew finds the budget used by the very call it made before: that call has its receipt, not a denial."""
+    ran = Ran()
+    policy = ToolPolicy.from_dict({"rules": [{"tool": "pay", "verdict": "ask"}, {"tool": "small", "budget": {"calls": 1}}]})
+    graph = raw_graph(
+        asking(ran, policy=policy), calls(("small", {"amount": 5}), ("pay", {"amount": 10})), calls(("small", {"amount": 5}), ids="d"), "ok"
+    )
+    asked = questions(say(graph))
+    state = resume(graph, approve(digest=asked[0].value["digest"]))
+    assert 2 == len(ran.calls)
+    assert ["success", "success", "error"] == [message.status for message in results(state)]
+    assert "1 of 1 calls" in told(state)
