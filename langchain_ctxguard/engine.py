@@ -399,10 +399,7 @@ def consents_of(given: Any, store: GuardStore | None, clock: Clock | None) -> tu
     opened, is_ours = (store, False) if given is None else store_of(given)
     if opened is None:
         return None, _nothing
-    apart = opened.for_reading()
-    if is_ours and apart is not opened:
-        opened.close()
-    return ConsentReader(AgentStore.of(apart), clock=clock), apart.close if is_ours or apart is not opened else _nothing
+    return ConsentReader(AgentStore.of(opened.for_reading()), clock=clock), opened.close if is_ours else _nothing
 
 
 def _nothing() -> None:

@@ -47,7 +47,12 @@ class Database:
         self._writing = ForkSafeLock()
 
     def for_reading(self) -> Database:
-        """Return the same database through connections of its own that write nothing."""
+        """Return the same database through connections of its own that write nothing.
+
+        Raises:
+            StoreError: it was closed.
+        """
+        self._current()
         return Database(self.url, is_read_only=True)
 
     @contextmanager

@@ -132,9 +132,10 @@ class SqlLog:
             query, given = _FIND_OF_TENANT, {**given, "tenant": name_digest(self._tenant)}
         with self._database.reading() as connection:
             rows = connection.execute(query, given).all()
-        # Mostly of one stream.
-        places = {row[0]: _stream(Place(*row[: len(_PLACE)])) for row in rows}
-        found = [_entry(places[row[0]], Row(*row[len(_PLACE) :])) for row in rows]
+        # Many entries, few streams.
+        places = {row[0]: row[: len(_PLACE)] for row in rows}
+        streams = {number: _stream(Place(*place)) for number, place in places.items()}
+        found = [_entry(streams[row[0]], Row(*row[len(_PLACE) :])) for row in rows]
         return [entry for entry in found if ref in entry.refs and self._tenant in {None, entry.stream.tenant}]
 
     def verify(self, anchor: Anchor | None = None) -> list[Finding]:

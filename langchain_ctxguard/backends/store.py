@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Self
 
+from langchain_ctxguard.backends.forked import ForkSafeLock
 from langchain_ctxguard.domain.anchor import Anchor, Finding
 from langchain_ctxguard.domain.log import Stream
 from langchain_ctxguard.errors import ConfigurationError
@@ -54,6 +55,8 @@ class GuardStore:
         self.limits = limits
         """What this store cannot give, by a short name, each in a sentence: empty for SQLite and PostgreSQL."""
         self._database = database
+        self._for_reading: GuardStore | None = None
+        self._lock = ForkSafeLock()
 
     @classmethod
     def open(cls, url: str | BaseStore, *, tenant: str = "default", clock: Clock | None = None) -> Self:
@@ -140,16 +143,23 @@ class GuardStore:
         return self.log.anchor()
 
     def for_reading(self) -> GuardStore:
-        """Return the same store through connections of its own that write nothing; close it too.
+        """Return the same store through connections of its own that write nothing; it is closed with this one.
 
         Where there is no database, there are no connections either, and it is this store itself.
         """
         if self._database is None:
             return self
-        return self._over(self._database.for_reading(), self.tenant, None)
+        with self._lock:
+            if self._for_reading is None:
+                self._for_reading = self._over(self._database.for_reading(), self.tenant, None)
+            return self._for_reading
 
     def close(self) -> None:
         """Close the connections of this process. A `BaseStore` is closed by whoever opened it."""
+        with self._lock:
+            apart, self._for_reading = self._for_reading, None
+        if apart is not None:
+            apart.close()
         if self._database is not None:
             self._database.close()
 

@@ -75,8 +75,8 @@ class ConsentReader:
             return consent_of(word, self._streams.values(word.entry.stream.key, [word]))
         return None
 
-    def next_word(self, reference: str, *, thread: str | None = None) -> Consent | None:
-        """Return the word that took the place of a cited consent; `None`: it still stands, or there is none of that name.
+    def traced(self, reference: str, *, thread: str | None = None) -> tuple[Consent, Consent | None] | None:
+        """Return a cited consent and the word that took its place since, `None` where it still stands; `None` alone: there is none of that name.
 
         Args:
             reference: `Consent.ref`.
@@ -87,9 +87,10 @@ class ConsentReader:
         """
         for word in self._streams.find(reference):
             scopes = {None, word.event.thread, thread}
-            for later in self._streams.words_after(word):
-                if later.event.field == word.event.field and later.event.thread in scopes:
-                    return consent_of(later, self._streams.values(later.entry.stream.key, [later]))
+            since = self._streams.words_after(word)
+            later = [one for one in since if one.event.field == word.event.field and one.event.thread in scopes][:1]
+            values = self._streams.values(word.entry.stream.key, [word, *later])
+            return consent_of(word, values), consent_of(later[0], values) if later else None
         return None
 
     def _answer(self, fold: Fold, thread: str | None, at: datetime | None) -> Consents:

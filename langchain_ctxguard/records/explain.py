@@ -68,11 +68,11 @@ def _faults(action: str, entries: list[Entry]) -> list[str]:
 
 
 def _chain(log: LogReader, reader: ConsentReader, cited: ConsentCitation, reading: GateReading, entry: Entry, *, thread: str) -> ConsentChain:
-    grant = reader.find(cited.reference)
-    if grant is None:
+    traced = reader.traced(cited.reference, thread=thread)
+    if traced is None:
         return ConsentChain(cited=cited, faults=(f"The consent '{cited.field}' that was cited ({cited.reference}) is not on record.",))
+    grant, later = traced
     faults = _misfits(cited, grant, reading)
-    later = reader.next_word(cited.reference, thread=thread)
     if later is not None and later.seq <= reading.head.seq:
         faults.append(f"The grant of '{cited.field}' had given way to entry {later.seq} ({later.status}) when the gate read it.")
     found = [one for one in log.find(carried_ref(cited.reference, thread)) if one.at <= entry.at]

@@ -165,7 +165,7 @@ def test_a_registry_of_the_application_writes_while_a_guard_reads(store: GuardSt
 
 
 def test_the_guards_reader_has_connections_of_its_own(store: GuardStore) -> None:
-    """In a database they write nothing, whoever gets hold of them; what a guard opened for itself it closes."""
+    """In a database they write nothing, whoever gets hold of them; guards of one store share them, and they close with it."""
     guard = ContextGuard(store=store, trigger=None)
     reader: Any = guard.consents
     assert reader.read("u-1").is_true("send_mail")
@@ -175,16 +175,30 @@ def test_the_guards_reader_has_connections_of_its_own(store: GuardStore) -> None
         with pytest.raises(StoreError, match="was opened for reading"):
             inner.append(store.stream("audit", "t-1"), [b"{}"])
     guard.close()
+    assert reader.read("u-1").is_true("send_mail")
+    assert store.for_reading() is store.for_reading()
+    store.close()
     if store.is_durable:
         with pytest.raises(StoreError, match="was closed"):
             reader.read("u-1")
-    assert 1 == len(store.log.read(store.stream("consents", "u-1")))
+        with pytest.raises(StoreError, match="was closed"):
+            store.for_reading()
+
+
+def test_a_guard_closes_what_it_opened(tmp_path: Path) -> None:
+    """Its store, and the connections of its reader with it."""
+    guard = ContextGuard(store=f"sqlite:///{tmp_path / 'own.db'}", trigger=None)
+    reader: Any = guard.consents
+    assert not reader.read("u-1").entries
+    guard.close()
+    with pytest.raises(StoreError, match="was closed"):
+        reader.read("u-1")
 
 
 def test_a_file_opened_for_reading_refuses_to_be_written(tmp_path: Path) -> None:
     """The database itself, and not only the code above it."""
-    with GuardStore.open(f"sqlite:///{tmp_path / 'x.db'}") as store, store.for_reading() as apart:
-        database: Any = apart._database
+    with GuardStore.open(f"sqlite:///{tmp_path / 'x.db'}") as store:
+        database: Any = store.for_reading()._database
         with pytest.raises(StoreError, match="readonly"), database.reading() as connection:
             connection.exec_driver_sql("INSERT INTO ctxguard_meta VALUES ('a', 'b')")
 
