@@ -75,7 +75,7 @@ def answers_in(messages: Sequence[BaseMessage], standing: StandingState, *, run:
     Args:
         messages: The conversation of the root thread.
         standing: Where the thread stands.
-        run: Names the run that is going on; empty: it is not known, and then nothing after the question is taken for an answer of the same run.
+        run: Names the run that is going on; empty: it is not known, and then every message behind the question may be an answer.
         given: Keys of the messages this run began with; `None`: nobody noted them.
     """
     question = standing.question

@@ -211,8 +211,8 @@ def render_evidence(evidence: Evidence, copy: Sequence[str] = ()) -> str:
 
 CONSENTS_LEAD = "Consents on record, a copy that opens nothing: the ledger is read again at each call"
 STANDING_LEAD = "Where this conversation stands, a copy: the store is read again at each call"
-_COPIES_SHOWN = 40
-_VALUE_SHOWN = 120
+_COPIES_SHOWN = 20
+_VALUE_SHOWN = 80
 _MODES = {Mode.PLAN: "plan: nothing is changed before a person ends it", Mode.READ_ONLY: "read-only: nothing is changed"}
 
 
@@ -221,7 +221,8 @@ def copy_lines(copied: Copied | None) -> list[str]:
     if copied is None:
         return []
     entries = () if copied.consents is None else copied.consents.entries
-    consents = [_consent_line(entry, copied) for entry in entries] + [f"{one_line(name)}: not given" for name in copied.unspoken]
+    consents = [_consent_line(entry, copied) for entry in entries]
+    consents += [one_line(f"{clipped(readable(name), _VALUE_SHOWN)}: not given") for name in copied.unspoken]
     parts = _section(CONSENTS_LEAD, consents[:_COPIES_SHOWN])
     if len(consents) > _COPIES_SHOWN:
         parts.append(f"{len(consents) - _COPIES_SHOWN} further consents are not listed.")
@@ -229,12 +230,13 @@ def copy_lines(copied: Copied | None) -> list[str]:
 
 
 def _consent_line(entry: Consent, copied: Copied) -> str:
+    name = clipped(readable(entry.field), _VALUE_SHOWN)
     at = None if copied.consents is None else copied.consents.at
     if at is None or entry.value is None or not entry.is_in_force(at):
         is_over = at is not None and entry.expires_at is not None and entry.expires_at <= at
         status = entry.status if entry.status is not ConsentStatus.GRANTED else "expired" if is_over else "not in force"
-        return one_line(f"{entry.field}: {status}")
-    return one_line(f"{entry.field}: {clipped(entry.value.data.decode(), _VALUE_SHOWN)} (basis: {clipped(readable(entry.basis), _LABEL_SHOWN)})")
+        return one_line(f"{name}: {status}")
+    return one_line(f"{name}: {clipped(entry.value.data.decode(), _VALUE_SHOWN)} (basis: {clipped(readable(entry.basis), _LABEL_SHOWN)})")
 
 
 def _standing_lines(standing: StandingState) -> Iterable[str]:

@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_ctxguard.domain.config import GuardConfig
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.context_version import ContextPlace
-from langchain_ctxguard.errors import ConfigurationError, StoreError
+from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
 from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.state import CHANNEL, INPUT_CHANNEL
 from langchain_ctxguard.graph.thread import thread_in
@@ -78,10 +78,7 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
         try:
             step = next(steps)
             while True:
-                if isinstance(step, Work):
-                    step = _answered(steps, step.call)
-                else:
-                    step = steps.send(self.turns.engine.run(step.flow, summarizer=step.summarizer, person=step.person))
+                step = _answered(steps, step.call) if isinstance(step, Work) else self._compacted(steps, step)
         except StopIteration as end:
             head: ContextHead | None = end.value
             return head
@@ -96,10 +93,23 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
                     # Not within a coroutine of its own: the end of the steps must not pass through one.
                     step = steps.throw(answer) if isinstance(answer, StoreError) else steps.send(answer)
                 else:
-                    step = steps.send(await self.turns.engine.arun(step.flow, summarizer=step.summarizer, person=step.person))
+                    made: Any
+                    try:
+                        made = await self.turns.engine.arun(step.flow, summarizer=step.summarizer, person=step.person)
+                    except (ContextBudgetError, InvariantError) as error:
+                        made = error
+                    step = steps.throw(made) if isinstance(made, Exception) else steps.send(made)
         except StopIteration as end:
             head: ContextHead | None = end.value
             return head
+
+    def _compacted(self, steps: Generator[Drive | Work, Any, ContextHead | None], drive: Drive) -> Drive | Work:
+        """Drive a compaction and return the next step; the steps are told of an attempt that ends the run, so that it is put on record."""
+        try:
+            made = self.turns.engine.run(drive.flow, summarizer=drive.summarizer, person=drive.person)
+        except (ContextBudgetError, InvariantError) as error:
+            return steps.throw(error)
+        return steps.send(made)
 
     def _steps(self, state: Any, config: RunnableConfig | None) -> Generator[Drive | Work, Any, ContextHead | None]:
         messages, raw = of_state(state)

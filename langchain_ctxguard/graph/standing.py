@@ -206,18 +206,29 @@ class Standing:
 
     def kept(self, request: ToolCallRequest, result: Any) -> Any:
         """Return a tool's result without what it may not set in the state: a sub-agent's result overwrites nothing that is carried."""
-        if not self._carry or not isinstance(result, Command) or not isinstance(result.update, Mapping):
+        if not self._carry or not isinstance(result, Command) or result.update is None:
             return result
+        given = _as_mapping(result.update)
         metadata = getattr(request.tool, "metadata", None) or {}
         allowed = metadata.get(WRITES, ()) if isinstance(metadata, Mapping) else ()
-        refused = sorted(key for key in result.update if key in self._carry and key not in allowed)
+        refused = sorted(key for key in given if key in self._carry and key not in allowed)
         if not refused:
             return result
         name = request.tool_call["name"]
         detail = f"The result of `{name}` was to set {', '.join(refused)} in the state; what is carried stays as it was."
         self._record(ContextEvent(kind="update_refused", detail=detail))
-        update = {key: value for key, value in result.update.items() if key not in refused}
+        update = {key: value for key, value in given.items() if key not in refused}
         return Command(graph=result.graph, update=update, resume=result.resume, goto=result.goto)
+
+
+def _as_mapping(update: Any) -> Mapping[str, Any]:
+    """Return what an update of the state sets, by key: LangGraph takes a mapping, a list of pairs, or an object with fields."""
+    if isinstance(update, Mapping):
+        return update
+    if isinstance(update, list | tuple):
+        # A list of messages sets no key by name.
+        return dict(update) if all(isinstance(item, tuple) and len(item) == 2 for item in update) else {}  # noqa: PLR2004 - pairs
+    return dict(getattr(update, "__dict__", {}))
 
 
 def _digests_in(state: Any, call_id: str, mismatch: Callable[[str], None]) -> list[str]:

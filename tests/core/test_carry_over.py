@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,8 @@ def consents(*values: RawJson, status: ConsentStatus = ConsentStatus.GRANTED) ->
 
 def situation(head: ContextHead | None = None) -> Situation:
     """Return a conversation with something to leave."""
-    words = "word " * 150
-    talk = [message for turn in range(6) for message in (human(f"h{turn} {words}"), ai(f"a{turn}"))]
+    words = "word " * 330
+    talk = [message for turn in range(3) for message in (human(f"h{turn} {words}"), ai(f"a{turn}"))]
     return Situation(tail=talk, head=head or ContextHead(version=0))
 
 
@@ -120,13 +121,17 @@ def test_values_cross_as_received(values: list[bytes], state: dict[str, bytes]) 
     _crossed(copied)
 
 
-@pytest.mark.timeout(0 if settings.default.max_examples >= _FULL else 120)
-@given(st.lists(st.lists(RAW_JSON, min_size=1, max_size=2), min_size=2, max_size=3))
-@settings(max_examples=20 if settings.default.max_examples < _FULL else 45_000)
+IS_FULL = settings.default.max_examples >= _FULL
+ROUNDS = 90 if IS_FULL else 3
+
+
+@pytest.mark.timeout(0 if IS_FULL else 120)
+@given(st.lists(st.lists(RAW_JSON, min_size=1, max_size=2), min_size=2, max_size=5))
+@settings(max_examples=_FULL if IS_FULL else 20)
 def test_values_cross_one_compaction_after_the_other(rounds: list[list[bytes]]) -> None:
-    """Each reads the ledger anew, over what the one before held: 50 in every run, more than 90,000 with the profile `full`."""
+    """Each reads the ledger anew, over what the one before held: 60 in every run, 90,000 with the profile `full`."""
     head = ContextHead(version=0)
-    for values in rounds:
+    for values in islice(cycle(rounds), ROUNDS):
         copied = Copied(consents=consents(*(RawJson(data=value) for value in values)))
         done, (record,) = driven(copied, head=head)
         found = read_head(json.loads(json.dumps(done.head.to_dict())))
@@ -230,7 +235,7 @@ def test_what_could_not_be_read_makes_no_version() -> None:
     done, (record,) = driven(Copied(), unread="StoreError")
     assert not done.is_new
     assert "StoreError" in record.reason
-    plan = Plan(settings=CompactionSettings(), trigger="full", keep=("turns", 1), window=800, limit=800, crossing=Crossing(unread="StoreError"))
+    plan = Plan(settings=CompactionSettings(), trigger="full", keep=("turns", 1), window=900, limit=900, crossing=Crossing(unread="StoreError"))
     with pytest.raises(CompactionError, match="StoreError"):
         list(compaction_flow(situation(), plan, count_characters))
 

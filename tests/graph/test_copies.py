@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, NotRequired
 
 import pytest
@@ -310,6 +312,26 @@ def test_a_tools_result_sets_no_carried_key(store: GuardStore, clock: Clock) -> 
     assert {"set": "free"} == flags_after([allowed], store, clock)[0]
 
 
+@dataclass
+class Fields:
+    """An update in the form of an object."""
+
+    flags: str
+    other: int = 1
+
+
+@pytest.mark.parametrize("update", [{"flags": "x", "other": 1}, [("flags", "x"), ("other", 1)], (("flags", "x"), ("other", 1)), Fields("x")])
+def test_every_form_of_an_update_is_looked_into(update: Any) -> None:
+    """What LangGraph takes as an update; a list of messages, and one that sets nothing carried, is handed on as it is."""
+    guard = guard_of(config=GuardConfig.from_dict({"consents": {"carry": ["flags"]}}))
+    request: Any = SimpleNamespace(tool=None, tool_call={"name": "t", "args": {}, "id": "c"}, state={})
+    kept = guard.turns.standing.kept(request, Command(update=update, goto="next"))
+    assert {"other": 1} == kept.update
+    assert "next" == kept.goto
+    for whole in (Command(update=[ToolMessage("x", tool_call_id="c")]), Command(update={"other": 1}), Command(goto="next"), "text"):
+        assert whole is guard.turns.standing.kept(request, whole)
+
+
 def test_a_broken_invariant_refuses_the_compaction(store: GuardStore, clock: Clock) -> None:
     """With an invariant that the context as it is breaks too, nobody goes on: the error names it, and the attempt is on record."""
     rule = {"name": "no consent, no code", "implies": {"if": {"consents.retain_code": False}, "then": {"tools.look_up": "absent"}}}
@@ -327,6 +349,23 @@ def test_a_broken_invariant_refuses_the_compaction(store: GuardStore, clock: Clo
     ConsentLedger(store, clock=clock).grant("retain_code", value=True, **BY)
     chat(agent, 2, config=CONFIG, start=20)
     assert "no consent, no code" in facts.made[-1].invariants
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_plain_graph_refuses_as_an_agent_does(store: GuardStore, clock: Clock, *, is_async: bool) -> None:
+    """The error reaches the caller, and the attempt is on record."""
+    rule = {"name": "consent first", "present": "consents.retain_code"}
+    guard, _ = watched(store, clock, config=GuardConfig.from_dict({"consents": {"invariants": [rule]}}))
+    graph = plain_graph(guard, ScriptedChat())
+
+    def talk() -> None:
+        for turn in range(8):
+            step = said(f"Turn {turn}: {WORDS * 4}")
+            _ = asyncio.run(graph.ainvoke(step, CONFIG)) if is_async else graph.invoke(step, CONFIG)
+
+    with pytest.raises(InvariantError, match="consent first"):
+        talk()
+    assert "InvariantError" == guard.history(CONFIG).attempts[-1].error
 
 
 def test_human_messages_survive(store: GuardStore, clock: Clock) -> None:
