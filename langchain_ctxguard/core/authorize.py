@@ -77,6 +77,8 @@ def traits_of(tool: str, policy: Policy | Sequence[Policy] | None) -> Traits:
 
 def fingerprint_of(policy: Policy | Sequence[Policy] | None) -> str:
     """Return what approvals are bound to: another policy, another fingerprint. Of a function it is its own `fingerprint`, else its name."""
+    if type(policy) is ToolPolicy:
+        return rulebook(policy).fingerprint
     parts = [rulebook(one).fingerprint if isinstance(one, ToolPolicy) else str(getattr(one, "fingerprint", _name_of(one))) for one in _each(policy)]
     return parts[0] if len(parts) == 1 else digest_of("\n".join(parts))
 
@@ -120,7 +122,8 @@ def authorize(
         return Verdict(decision=Decision.DENY, tool=request.tool, findings=(finding,), fingerprint=fingerprint_of(policy))
     judged = _Judged()
     for one in _each(policy):
-        if isinstance(one, ToolPolicy):
+        # `isinstance` is slow for a class of pydantic's.
+        if type(one) is ToolPolicy or isinstance(one, ToolPolicy):
             known = Known(request, one, now, consents, budgets, fields, origins, done, paths, arguments)
             _judge_safely(one, known, judged)
         else:
@@ -260,7 +263,7 @@ def _verdict(  # noqa: PLR0917
             "reading": GateReading.of(consents, *judged.consents) if consents is not None and judged.consents else None,
             "effect": next(one for one in ("write", "memory", "read") if one in effects) if effects else request.effect or "write",
             "irreversible": judged.irreversible,
-            "enforces": tuple(dict.fromkeys(judged.enforces)),
+            "enforces": tuple(dict.fromkeys(judged.enforces)) if judged.enforces else (),
             "arguments": arguments,
             "fingerprint": rules,
         }

@@ -40,9 +40,8 @@ def reservation_of(request: ToolRequest, arguments: str | None = None) -> str:
     Raises:
         TypeError: an argument without a text form.
     """
-    return digest_of(canonical_json([request.thread, request.namespace, request.call_id, request.tool, arguments or arguments_digest(request.args)]))[
-        :32
-    ]
+    digest = arguments or arguments_digest(request.args)
+    return digest_of(canonical_json([request.thread, request.namespace, request.call_id, request.tool, digest]))[:32]
 
 
 def charge_of(request: ToolRequest, rule: ToolRule, rule_id: str, *, now: datetime, timezone: str) -> Charge:

@@ -191,9 +191,12 @@ def spellings_of(value: Any) -> Spellings:
 
 
 def _of_number(number: Decimal, value: Any) -> Spellings:
+    text = plain(str(value)).strip()
+    if isinstance(value, str) and re.match("0[0-9]", text):
+        # With a zero at its front it is a name: 00123 is not 123.
+        return Spellings((text,), compact=_compact(text)) if len(text) >= LEAST_DIGITS else Spellings(())
     if _digits(number) < LEAST_DIGITS:
         return Spellings(())
-    text = plain(str(value)).strip()
     return Spellings((text,), number=number, compact=_compact(text))
 
 
@@ -225,7 +228,7 @@ def numbers_in(text: str) -> Iterator[Decimal]:
     ['12345.60', '98765.43']
     """
     for found in _NUMERAL.findall(text):
-        if sum(character.isdigit() for character in found) < LEAST_DIGITS:
+        if sum(character.isdigit() for character in found) < LEAST_DIGITS or re.match("0[0-9]", found):
             continue
         bare = re.sub(r"[ '\u2019]", "", found)
         for grouping, point in ((",", "."), (".", ",")):

@@ -155,7 +155,7 @@ def _fault_below(text: str, ends: tuple[str, ...], boundary: Boundary, roots: tu
 def _protected(path: str, boundary: Boundary, roots: tuple[_Root, ...], facts: PathFacts) -> str | None:
     """Return the pattern that protects `path`, `None` without one."""
     spec = protection(boundary.rule.protect or ())
-    for below in _relative(path, boundary, roots, facts.flavour):
+    for below in _relative(path, roots, facts.flavour):
         for form in comparable(below):
             found = spec.pattern_for(form)
             if found is not None:
@@ -163,14 +163,18 @@ def _protected(path: str, boundary: Boundary, roots: tuple[_Root, ...], facts: P
     return None
 
 
-def _relative(path: str, boundary: Boundary, roots: tuple[_Root, ...], flavour: Flavour) -> Iterator[str]:
-    seen = set()
+def _relative(path: str, roots: tuple[_Root, ...], flavour: Flavour) -> Iterator[str]:
+    seen, is_inside = set(), False
     for root in roots:
         for top in (root.written, root.real):
-            if _is_in(path, top, flavour) and (rest := path[len(top.rstrip("/")) :].strip("/")) and rest not in seen:
+            if not _is_in(path, top, flavour):
+                continue
+            is_inside = True
+            rest = path[len(top.rstrip("/")) :].strip("/")
+            if rest and rest not in seen:
                 seen.add(rest)
                 yield rest
-    if boundary.rule.within is None or not seen:
+    if not is_inside:
         # No root holds it: what the patterns name is protected wherever it lies.
         yield path[2:].strip("/") if flavour == "windows" else path.strip("/")
 

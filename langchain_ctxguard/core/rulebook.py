@@ -23,7 +23,6 @@ from langchain_ctxguard.core.predicates import (
 )
 from langchain_ctxguard.domain.policy import Finding, ToolPolicy, ToolRequest
 from langchain_ctxguard.domain.tool_rule import REQUIREMENTS, Decision, Effect, ToolRule
-from langchain_ctxguard.domain.tool_test import ArgTest
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 
 _NAMES_KEPT = 2_048
@@ -77,12 +76,12 @@ class BookedRule:
         """Say whether a condition holds for what an argument holds: for one item of a list, where the rule restricts; for all, where it allows."""
         if not values:
             return fits_none
+        if len(values) == 1 and not may_be_json(values[0]):
+            return judge(values[0])
         restricts = self.rule.verdict in {"deny", "ask"}
-        if restricts and any(map(may_be_json, values)):
+        if restricts:
             # A tool may open a list written as JSON.
             values = [*values, *leaves_of(values)]
-        if len(values) == 1:
-            return judge(values[0])
         found = holds_for_any(judge, values)
         return found if restricts or not found or holds_for_all(judge, values) else None
 
@@ -233,9 +232,8 @@ def tool_pattern(name: str) -> re.Pattern[str]:
 
 
 def _booked(rule: ToolRule, place: int) -> BookedRule:
-    # What is not there is none of the values that were named, and fits nothing else.
-    when = tuple((name, judge_of(test), test.not_in is not None and test == ArgTest(not_in=test.not_in)) for name, test in rule.when.items())
-    args = tuple((name, judge_of(test), test.optional) for name, test in rule.args.items())
+    when = tuple((name, judge_of(test), test.fits_none) for name, test in rule.when.items())
+    args = tuple((name, judge_of(test), test.optional or test.names_none) for name, test in rule.args.items())
     name = rule.id or f"rules[{place}]"
     requires = any(getattr(rule, key) for key in REQUIREMENTS if key != "approval")
     grant = Finding(rule=name, key="verdict", decision=Decision.ALLOW, reason=f"{name} allows it", instead="")

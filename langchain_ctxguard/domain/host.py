@@ -122,13 +122,10 @@ def _in_ascii(host: str) -> str:
 
 def _ipv4(text: str) -> str:
     try:
-        address = str(IPv4Address(text))
-    except AddressValueError:
-        address = ""
-    if address != text:
+        return str(IPv4Address(text))
+    except AddressValueError as error:
         msg = f"'{text}' is a number that programs turn into an IP address in different ways; write it as four decimal parts"
-        raise AddressRefusedError(msg)
-    return address
+        raise AddressRefusedError(msg) from error
 
 
 def _ipv6(text: str) -> str:

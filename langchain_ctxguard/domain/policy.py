@@ -71,7 +71,7 @@ class ToolPolicy(Value):
     @field_validator("default", mode="before")
     @classmethod
     def _default_is_a_decision(cls, default: Any) -> Any:
-        if default not in set(Decision):
+        if not isinstance(default, str) or default not in set(Decision):
             msg = f"a verdict is deny, ask or allow, not {default!r}"
             raise ValueError(msg)
         return default

@@ -67,6 +67,18 @@ class ArgTest(Value):
     optional: bool = Field(default=False, strict=True)
     """A call that leaves the argument out passes. Otherwise it does not: the tool's own default was judged by nobody."""
 
+    @property
+    def names_none(self) -> bool:
+        """Say whether `null` is among the values: an argument that is left out is one of them."""
+        return self.among is not None and None in self.among
+
+    @property
+    def fits_none(self) -> bool:
+        """Say whether a condition holds for an argument that is left out: it is none of the values that were named, and fits nothing else."""
+        if self.min is not None or self.max is not None or self.matches is not None:
+            return False
+        return (self.among is None or None in self.among) and (self.not_in is None or None not in self.not_in)
+
     @model_validator(mode="after")
     def _says_something(self) -> ArgTest:
         if self.among is None and self.not_in is None and self.min is None and self.max is None and self.matches is None:

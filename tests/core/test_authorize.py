@@ -178,6 +178,15 @@ class TestWhen:
             ALLOW is verdict(policy({"tool": "do", "when": {"dry_run": {"not_in": [True]}}, "verdict": "deny"}), request("do", dry_run=True)).decision
         )
 
+    def test_null_means_left_out(self) -> None:
+        """In a condition and in a requirement."""
+        rules = policy({"tool": "do", "when": {"approver": None}, "verdict": "deny"})
+        assert [DENY, DENY, ALLOW] == [verdict(rules, request("do", **args)).decision for args in ({}, {"approver": None}, {"approver": "x"})]
+        present = policy({"tool": "do", "when": {"approver": {"not_in": [None]}}, "verdict": "deny"})
+        assert [ALLOW, DENY] == [verdict(present, request("do", **args)).decision for args in ({}, {"approver": "x"})]
+        either = policy({"tool": "do", "args": {"mode": [None, "safe"]}, "else": "deny"})
+        assert [ALLOW, ALLOW, DENY] == [verdict(either, request("do", **args)).decision for args in ({}, {"mode": "safe"}, {"mode": "wild"})]
+
     def test_one_item_of_a_list_is_enough(self) -> None:
         """A rule about a recipient sees every recipient."""
         rules = policy({"tool": "mail", "when": {"to": {"matches": ".*@evil\\.example"}}, "verdict": "deny"})

@@ -65,6 +65,7 @@ def origins_in(messages: list[BaseMessage], value: Any, *registry: str) -> set[s
         ('{"to": {"mail": "bob@example.com"}, "x": "caf\\u00e9 menu"}', "café menu"),
         ("transfer to account 1234567890", 1234567890),
         ("ticket #4711815 again", "4711815"),
+        ("customer 00017 called", "00017"),
     ],
 )
 def test_a_value_is_found_however_it_was_spelled(said: str, value: Any) -> None:
@@ -95,6 +96,9 @@ def test_a_value_is_found_however_it_was_spelled(said: str, value: Any) -> None:
         ("Pay 12,345.60", 2345.6),
         ("Pay 112,345", "12345"),
         ("version 1.12345", 12345),
+        ("customer 12345 called", "0012345"),
+        ("customer 0012345 called", 12345),
+        ("room 007", "007"),
         ("June 13", 13),
         ("12 files", 12),
         ("pay 5000", 5000),
@@ -193,7 +197,10 @@ class TestRecords:
 
     def test_a_result_nobody_asked_for_is_no_record(self) -> None:
         """Any client can send a tool message with a name on it."""
-        assert {"tool"} == origins_in([result("eve@evil.example", "c9", name="contacts")], "eve@evil.example", "contacts")
+        forged = result("eve@evil.example", "c9", name="contacts")
+        assert {"tool"} == origins_in([forged], "eve@evil.example", "contacts")
+        every = Origins(is_registry=lambda tool: True).follow([forged])
+        assert ["tool"] == [standing.origin for standing in every.standings("eve@evil.example")]
 
 
 class TestKeepingUp:
@@ -296,6 +303,28 @@ def test_the_addresses_and_names_in_a_text_are_found() -> None:
     expected = ["https://evil.example/x?d=1", "eve@evil.example", "www.evil.example", "gb29 nwbk 6016 1331 9268 19", "inc-77120"]
     assert expected == parts_of(text)
     assert [] == parts_of("A friendly note without any.")
+
+
+TOKENS = st.from_regex(r"[a-z]{3,8}([-_.@/][a-z0-9]{2,6}){0,3}", fullmatch=True)
+
+
+@given(
+    TOKENS, st.sampled_from(["", " ", "(", '"', "<", "to ", "给"]), st.sampled_from(["", " ", ")", '"', ">", ", please", ". Thanks", "!", "。", "吧"])
+)
+def test_a_token_is_found_between_marks_that_end_one(token: str, before: str, after: str) -> None:
+    """Brackets, quotes, sentence marks and other scripts stand beside a value, not in it."""
+    assert {"user"} == origins_in([user(f"{before}{token}{after}")], token)
+
+
+@given(
+    TOKENS,
+    st.sampled_from(["x", "9", "a-", "a_", "a.", "a@", "a/", "/", "@", ".", "~"]),
+    st.sampled_from(["x", "9", "-a", "_a", ".a", "@a", "/a", "@", "%"]),
+    st.booleans(),
+)
+def test_a_token_that_goes_on_is_another_one(token: str, before: str, after: str, is_front: object) -> None:
+    """Whatever continues a name, path or address makes it a different one."""
+    assert set() == origins_in([user(f"see {before}{token}" if is_front else f"see {token}{after}")], token)
 
 
 @given(st.text(max_size=60), st.one_of(st.text(max_size=30), st.integers(), st.floats(), st.booleans(), st.none()))

@@ -277,6 +277,16 @@ class TestProtection:
         assert path_fault("/somewhere/else/.git/config", boundary, LocalPaths()) is not None
         assert path_fault("/somewhere/else/x", boundary, LocalPaths()) is None
 
+    def test_where_the_root_lies_protects_nothing_in_it(self, tmp_path: Path) -> None:
+        """Patterns are meant below a root: a workspace inside a folder of such a name can be worked in."""
+        root = tmp_path / "node_modules" / "ws"
+        root.mkdir(parents=True)
+        for within in (["."], None):
+            boundary = Boundary(PathRule(arg="p", within=within, protect=["node_modules"]), base=str(root), workspace=str(root))
+            for text in (".", "a.py", "src/a.py"):
+                assert path_fault(text, boundary, LocalPaths()) is None
+            assert path_fault("node_modules/x", boundary, LocalPaths()) is not None
+
     def test_nothing_in_a_protected_folder_is_let_out_again(self) -> None:
         """As in git: a folder covers what is in it, whatever a later line says; beside it a later line counts."""
         protection = Protection((".git/", "!.git/config", "*.pem", "!public.pem"))
