@@ -77,7 +77,7 @@ def tool_call_flow(call: Call, judge: Judge, *, clock: Callable[[], datetime]) -
     return Settled("denied", text)
 
 
-def _turn(case: Case) -> ToolFlow[Settled | None]:  # noqa: PLR0911 - one line for each thing a call can come to
+def _turn(case: Case) -> ToolFlow[Settled | None]:  # noqa: C901, PLR0911 - one line for each thing a call can come to
     """Judge the call once with all that is known; return what it came to, or `None` where something changed and it is judged anew."""
     verdict = yield from judged(case)
     if verdict.decision is Decision.DENY:
@@ -90,7 +90,8 @@ def _turn(case: Case) -> ToolFlow[Settled | None]:  # noqa: PLR0911 - one line f
     if case.ledger is None:
         case.ledger = yield from ledger_of(case.request.thread)
         return None
-    yield from replayed(case, verdict)
+    if not (yield from replayed(case, verdict)):
+        return None
     binding, key = bound(case), effect_key(case.request, verdict)
     standing, state = effect_standing(case, verdict)
     if state is not None and standing is Effects.FINISHED:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langchain_core.tools import ToolException
 from langgraph.types import Command
 
 from langchain_ctxguard.backends.store import GuardStore
@@ -397,3 +398,23 @@ def test_a_call_that_ran_is_not_said_to_have_been_denied() -> None:
     assert 2 == len(ran.calls)
     assert ["success", "success", "error"] == [message.status for message in results(state)]
     assert "1 of 1 calls" in told(state)
+
+
+@pytest.mark.parametrize("kind", ["agent", "graph"])
+def test_another_answer_after_a_replay_voids_the_one_on_record(kind: str) -> None:
+    """A call was approved and failed; after a replay a person says no: the old approval opens nothing any more."""
+    ran, own = Ran(), guard()
+    failing = ran.tool("pay", "amount:int", raises=ToolException("bank closed"))
+    made = calls(("pay", {"amount": 1}))
+    graph = agent_with(own.tools([failing]), made, "ok") if kind == "agent" else graph_with(PolicyToolNode([failing], own), made, "ok")
+    say(graph)
+    with pytest.raises(ToolException):
+        resume(graph, approve())
+    before = next(one for one in graph.get_state_history({"configurable": {"thread_id": "t"}}) if one.next == ("tools",))
+    state = graph.invoke(None, before.config)
+    for _ in range(3):
+        if not questions(state):
+            break
+        state = resume(graph, reject("not any more"))
+    assert "rejected" in told(state)
+    assert 1 == len(ran.calls)
