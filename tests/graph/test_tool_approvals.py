@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
-from langchain_core.tools import ToolException
-from langgraph.types import Command
+from langchain_core.tools import ToolException, tool
+from langgraph.types import Command, interrupt
 
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.domain.config import CompactionSettings, GuardConfig
@@ -324,9 +324,6 @@ def test_the_same_call_id_in_a_later_turn_is_another_call() -> None:
 
 def test_a_tool_that_asks_for_itself_is_not_given_our_answer() -> None:
     """A tool with an interrupt of its own gets its own answer, after ours and not instead of it."""
-    from langchain_core.tools import tool
-    from langgraph.types import interrupt
-
     got: list[Any] = []
 
     @tool
@@ -418,3 +415,30 @@ def test_another_answer_after_a_replay_voids_the_one_on_record(kind: str) -> Non
         state = resume(graph, reject("not any more"))
     assert "rejected" in told(state)
     assert 1 == len(ran.calls)
+
+
+def test_in_a_policy_node_each_question_gets_its_own_answer() -> None:
+    """The answer for all calls, a second one about an edited call, and one that a tool asks for itself: none is taken for another."""
+    ran, got = Ran(), list[Any]()
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay, after a code was given."""
+        got.append(interrupt({"code": "?"}))
+        return f"paid {amount}"
+
+    own = guard()
+    node = PolicyToolNode([pay, ran.tool("wire", "amount:int")], own)
+    graph = graph_with(node, calls(("pay", {"amount": 1}), ("pay", {"amount": 2})), "ok")
+    say(graph, context={"user_id": "ann"})
+    change = {"type": "edit", "edited_action": {"name": "wire", "args": {"amount": 7}}}
+    asked = questions(resume(graph, {"decisions": [{"type": "approve"}, change]}, context={"user_id": "ann"}))
+    assert ["wire"] == [one["name"] for one in asked[0].value["action_requests"]]
+    assert ([], []) == (ran.calls, got)
+    state = resume(graph, approve(), context=ADMIN)
+    assert {"code": "?"} == state["__interrupt__"][0].value
+    assert [] == got
+    state = resume(graph, "1234", context={"user_id": "ann"})
+    assert ["1234"] == got
+    assert [("wire", {"amount": 7})] == ran.calls
+    assert ["success", "success"] == [message.status for message in results(state)]
