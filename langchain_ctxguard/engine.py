@@ -212,8 +212,7 @@ class Engine:
             return None
         if isinstance(effect, ResolveCall):
             return hands.resolve(effect)
-        hands.asked_before(effect)
-        return None
+        return hands.asked_before(effect)
 
     async def _aanswered(self, effect: LedgerEffect, ledgers: CallLedgers | None, hands: CallHands | None) -> Answer:
         if ledgers is not None and ledgers.blocks:

@@ -200,8 +200,8 @@ class CallHands(Protocol):
     def ask(self, effect: AskAboutCalls) -> PersonsAnswer | NobodyThere:
         """Put a question to a person. In a graph it does not return before there is an answer: the run pauses, and its node begins anew."""
 
-    def asked_before(self, effect: AskedBefore) -> None:
-        """Let an answer pass by that is on record already."""
+    def asked_before(self, effect: AskedBefore) -> PersonsAnswer | None:
+        """Let an answer pass by that is on record already, and return it."""
 
     def resolve(self, effect: ResolveCall) -> ToolRequest | None:
         """Return the call that a tool would make of arguments a person wrote, `None` where it cannot."""

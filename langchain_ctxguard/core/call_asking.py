@@ -32,29 +32,50 @@ from langchain_ctxguard.core.effects import (
     ResolveCall,
     Shown,
 )
-from langchain_ctxguard.domain.approval import Approver, Binding
+from langchain_ctxguard.domain.approval import Binding
 from langchain_ctxguard.domain.policy import ToolRequest, Verdict
 from langchain_ctxguard.domain.tool_call import (
     Answered,
     AnswerRefused,
+    AnswersVoided,
     Asked,
     CallLedger,
     Question,
     QuestionState,
 )
+from langchain_ctxguard.domain.value import canonical_json, digest_of
 
 
-def replayed(case: Case, verdict: Verdict) -> ToolFlow[None]:
-    """Let the answers this call got before pass by, so that neither another question nor the tool itself is given one of them."""
+def replayed(case: Case, verdict: Verdict) -> ToolFlow[bool]:
+    """Let the answers this call got before pass by, so that neither another question nor the tool itself is given one of them.
+
+    Say whether they are those on record; where they are not, none of them counts any more, and the call is judged anew.
+    """
     if case.is_replayed or not case.call.may_ask:
-        return
+        return True
     case.is_replayed = True
     binding = bound(case)
     assert case.ledger is not None  # noqa: S101 - read before
     earlier = answered_questions(case.ledger, binding)
     question = earlier[0].question if earlier else question_about([binding], [verdict.asks], case.ledger)
-    for _ in range(case.ledger.taken.get(position(binding.namespace, binding), 0)):
-        yield AskedBefore(question, (Shown(case.request, verdict),))
+    return (yield from passed_by(case, position(binding.namespace, binding), question, (Shown(case.request, verdict),)))
+
+
+def passed_by(case: Case, place: str, question: Question, shown: tuple[Shown, ...]) -> ToolFlow[bool]:
+    """Hold the answers a position is given again against those on record; void them all where one is another."""
+    assert case.ledger is not None  # noqa: S101 - read before
+    came: list[str] = []
+    for expected in case.ledger.taken.get(place, ()):
+        answer = yield AskedBefore(question, shown)
+        came.append(_digest(answer.value) if isinstance(answer, PersonsAnswer) else expected)
+        if came[-1] != expected:
+            yield from written(case, AnswersVoided(position=place, values=tuple(came), at=case.clock()), expected=False)
+            return False
+    return True
+
+
+def _digest(value: Any) -> str:
+    return digest_of(canonical_json(value))
 
 
 def answer_in_place(ledger: CallLedger, binding: Binding) -> tuple[QuestionState, int] | None:
@@ -109,19 +130,19 @@ def put_question(case: Case, question: Question, shown: tuple[Shown, ...]) -> To
         case.ledger = yield from ledger_of(str(case.request.thread))
         read = read_answer(came.value, question, case.ledger, came.approver, is_new=is_new, is_alone=question.is_batch or not case.call.shares_task)
         if not isinstance(read, str):
-            answered = yield from _answer(case, question, shown, read, came.approver)
+            answered = yield from _answer(case, question, shown, read, came)
             if answered is not None:
                 return answered, read
             read = "edit"
         remark = REMARKS[read]
-        refused = AnswerRefused(question=question.digest, why=read, approver=came.approver, at=case.clock())
+        refused = AnswerRefused(question=question.digest, why=read, value=_digest(came.value), approver=came.approver, at=case.clock())
         yield from written(case, refused, expected=False)
         for one in shown:
             yield from noted(case, one.verdict, step="refused", question=question.digest, request=one.request, error=read, approver=came.approver)
     return None
 
 
-def _answer(case: Case, question: Question, shown: tuple[Shown, ...], given: tuple[Given, ...], approver: Approver) -> ToolFlow[Answered | None]:
+def _answer(case: Case, question: Question, shown: tuple[Shown, ...], given: tuple[Given, ...], came: PersonsAnswer) -> ToolFlow[Answered | None]:
     """Return an answer for the record, with what the person wrote kept apart; `None` where an edited call cannot run here."""
     edited: list[Binding | None] = []
     contents: list[str | None] = []
@@ -136,12 +157,15 @@ def _answer(case: Case, question: Question, shown: tuple[Shown, ...], given: tup
         address = (yield from need(PutContent(case.request.thread, said, is_needed=True))) if said else None
         edited.append(agreed)
         contents.append(address if isinstance(address, str) else None)
-        yield from noted(case, one.verdict, step="answered", question=question.digest, request=one.request, choice=decision.choice, approver=approver)
+        yield from noted(
+            case, one.verdict, step="answered", question=question.digest, request=one.request, choice=decision.choice, approver=came.approver
+        )
     return Answered(
         question=question.digest,
         decisions=tuple(one.choice for one in given),
         edited=tuple(edited),
         contents=tuple(contents),
-        approver=approver,
+        value=_digest(came.value),
+        approver=came.approver,
         at=case.clock(),
     )

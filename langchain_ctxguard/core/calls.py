@@ -11,6 +11,7 @@ from langchain_ctxguard.domain.policy import AskNeed, DoneCall, ToolRequest, Ver
 from langchain_ctxguard.domain.tool_call import (
     Answered,
     AnswerRefused,
+    AnswersVoided,
     Asked,
     Begun,
     CallEvent,
@@ -116,13 +117,18 @@ def folded(events: Iterable[tuple[int, CallEvent]], ledger: CallLedger | None = 
             case Answered():
                 state = questions.get(event.question)
                 if state is not None:
-                    _count(taken, state.question)
+                    _take(taken, state.question, event.value)
                     if state.answer is None:
                         questions[event.question] = state.model_copy(update={"answer": event})
                         approvals += _approvals(state.question, event, seq)
             case AnswerRefused():
                 if (state := questions.get(event.question)) is not None:
-                    _count(taken, state.question)
+                    _take(taken, state.question, event.value)
+            case AnswersVoided():
+                taken[event.position] = event.values
+                void = {name for name, state in questions.items() if position_of(state.question) == event.position}
+                questions |= {name: questions[name].model_copy(update={"answer": None}) for name in void}
+                approvals = [one for one in approvals if one.approval_id.partition("-")[0] not in {name[:12] for name in void}]
             case Begun():
                 effects[event.effect] = EffectState(begun=event)
             case Ended():
@@ -150,9 +156,9 @@ def folded(events: Iterable[tuple[int, CallEvent]], ledger: CallLedger | None = 
     )
 
 
-def _count(taken: dict[str, int], question: Question) -> None:
+def _take(taken: dict[str, tuple[str, ...]], question: Question, value: str) -> None:
     key = position_of(question)
-    taken[key] = taken.get(key, 0) + 1
+    taken[key] = (*taken.get(key, ()), value)
 
 
 def _approvals(question: Question, answer: Answered, seq: int) -> list[Approval]:

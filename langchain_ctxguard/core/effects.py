@@ -240,7 +240,10 @@ class AskAboutCalls:
 
 @dataclass(frozen=True, slots=True)
 class AskedBefore:
-    """Let answers that are on record pass by: LangGraph gives a task its answers again, in their order. Answered by `None`."""
+    """Let answers that are on record pass by: LangGraph gives a task its answers again, in their order.
+
+    Answered by the `PersonsAnswer` that came again; by `None` where nobody can be asked.
+    """
 
     question: Question
     shown: tuple[Shown, ...]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from langchain_ctxguard.core.call_asking import answer_in_place, as_answered, put_question
+from langchain_ctxguard.core.call_asking import answer_in_place, as_answered, passed_by, put_question
 from langchain_ctxguard.core.call_case import TURNS, Call, CannotTellError, Case, Judge, ToolFlow, bound, ledger_of, written
 from langchain_ctxguard.core.call_verdict import effect_standing, judged
 from langchain_ctxguard.core.calls import position, question_about
-from langchain_ctxguard.core.effects import AskedBefore, NobodyThere, Shown
+from langchain_ctxguard.core.effects import NobodyThere, Shown
 from langchain_ctxguard.domain.policy import Decision, Verdict
 from langchain_ctxguard.domain.tool_call import Effects
 
@@ -23,8 +23,8 @@ def tool_batch_flow(calls: Sequence[tuple[Call, Judge]], *, clock: Callable[[], 
     try:
         for turn in range(TURNS):
             waiting = yield from _waiting(cases)
-            if turn == 0 and cases:
-                yield from _replayed(cases, waiting)
+            if turn == 0 and cases and not (yield from _replayed(cases, waiting)):
+                continue
             if not waiting or not (yield from _asked(waiting)):
                 return
     except CannotTellError:
@@ -51,16 +51,17 @@ def _waiting(cases: Sequence[Case]) -> ToolFlow[list[tuple[Case, Verdict]]]:
     return found
 
 
-def _replayed(cases: Sequence[Case], waiting: Sequence[tuple[Case, Verdict]]) -> ToolFlow[None]:
-    """Let the answers pass by that this node took in an earlier attempt."""
-    ledger = cases[0].ledger
-    task = cases[0].request.namespace
-    if ledger is None or not ledger.taken.get(position(task)):
-        return
-    earlier = [state.question for state in ledger.questions.values() if state.question.is_batch and state.question.task == task]
-    shown: tuple[Shown, ...] = tuple(Shown(case.request, verdict) for case, verdict in waiting)
-    for _ in range(ledger.taken[position(task)]):
-        yield AskedBefore(earlier[-1], shown)
+def _replayed(cases: Sequence[Case], waiting: Sequence[tuple[Case, Verdict]]) -> ToolFlow[bool]:
+    """Let the answers pass by that this node took in an earlier attempt; say whether they are those on record."""
+    first, task = cases[0], cases[0].request.namespace
+    earlier = (
+        ()
+        if first.ledger is None
+        else [one.question for one in first.ledger.questions.values() if one.question.is_batch and one.question.task == task]
+    )
+    if not earlier:
+        return True
+    return (yield from passed_by(first, position(task), earlier[-1], tuple(Shown(case.request, verdict) for case, verdict in waiting)))
 
 
 def _asked(waiting: Sequence[tuple[Case, Verdict]]) -> ToolFlow[bool]:

@@ -77,24 +77,27 @@ def tool_call_flow(call: Call, judge: Judge, *, clock: Callable[[], datetime]) -
     return Settled("denied", text)
 
 
-def _turn(case: Case) -> ToolFlow[Settled | None]:  # noqa: PLR0911 - one line for each thing a call can come to
+def _turn(case: Case) -> ToolFlow[Settled | None]:  # noqa: C901, PLR0911 - one line for each thing a call can come to
     """Judge the call once with all that is known; return what it came to, or `None` where something changed and it is judged anew."""
     verdict = yield from judged(case)
     if verdict.decision is Decision.DENY:
-        yield from noted(case, verdict)
-        return Settled("denied", texts.denied_text(verdict), verdict=verdict)
-    if not _has_effect_key(verdict):
+        return (yield from _denied(case, verdict))
+    is_strict = _runs_once(verdict)
+    if not is_strict and not _may_begin_anew(case, verdict):
         return (yield from _run(case, verdict, None))
     if not case.request.thread:
         return (yield from _refused(case, verdict, "no_thread", texts.no_thread_text(case.request.tool)))
     if case.ledger is None:
         case.ledger = yield from ledger_of(case.request.thread)
         return None
-    yield from replayed(case, verdict)
+    if not (yield from replayed(case, verdict)):
+        return None
     binding, key = bound(case), effect_key(case.request, verdict)
     standing, state = effect_standing(case, verdict)
     if state is not None and standing is Effects.FINISHED:
         return (yield from _receipt(case, verdict, state))
+    if not is_strict:
+        return (yield from _run(case, verdict, key))
     if state is not None and standing is Effects.RUNNING:
         until = state.begun.at + timedelta(seconds=state.begun.lease_s)
         return (yield from _refused(case, verdict, "running", texts.running_text(case.request.tool, until)))
@@ -105,7 +108,28 @@ def _turn(case: Case) -> ToolFlow[Settled | None]:  # noqa: PLR0911 - one line f
     return (yield from _run(case, verdict, key))
 
 
-def _has_effect_key(verdict: Verdict) -> bool:
+def _denied(case: Case, verdict: Verdict) -> ToolFlow[Settled]:
+    """Say that nothing happened, unless this very call was begun in an earlier attempt of its node and used what is missing now."""
+    if case.request.thread:
+        case.ledger = yield from ledger_of(case.request.thread)
+        own = bound(case).digest
+        state = next((state for state in case.ledger.effects.values() if state.begun.binding == own), None)
+        standing = Effects.NEW if state is None else state.standing(case.clock())
+        if state is not None and standing is Effects.FINISHED:
+            return (yield from _receipt(case, verdict, state))
+        if standing is not Effects.NEW:
+            return (yield from _refused(case, verdict, "unknown", texts.unknown_text(case.request.tool)))
+    yield from noted(case, verdict)
+    return Settled("denied", texts.denied_text(verdict), verdict=verdict)
+
+
+def _may_begin_anew(case: Case, verdict: Verdict) -> bool:
+    """Say whether the task of a call may begin anew after it has run: a question about another call of the same task starts all of them again."""
+    return case.call.shares_task and bool(case.request.thread) and verdict.effect != "read"
+
+
+def _runs_once(verdict: Verdict) -> bool:
+    """Say whether a call is never begun while nobody knows what came of an earlier attempt."""
     return verdict.irreversible or verdict.decision is Decision.ASK or bool(verdict.approvals)
 
 
@@ -185,7 +209,7 @@ def _needs_record(verdict: Verdict) -> bool:
 def _settled(case: Case, verdict: Verdict, key: str | None, held: Reserved, ran: Ran) -> ToolFlow[None]:
     """Put on record what came of a call. What fails here leaves its outcome unknown on the record, never the tool's answer undelivered."""
     outcome = ran.outcome
-    if outcome == "unknown" and key is None:
+    if outcome == "unknown" and not _runs_once(verdict):
         outcome = "failed"
     if held.reservations and outcome != "unknown":
         yield SettleBudgets(held, as_used=outcome == "finished")

@@ -71,6 +71,9 @@ class Answered(Value):
     contents: tuple[str | None, ...] = ()
     """By decision, the address of what the person wrote: the edited call, the reason, the answer in the tool's place."""
 
+    value: str = ""
+    """Digest of the answer as it came."""
+
     approver: Approver
     at: AwareDatetime
 
@@ -81,7 +84,21 @@ class AnswerRefused(Value):
     type: Literal["refused"] = "refused"
     question: str
     why: Literal["malformed", "digest", "ambiguous", "premature", "approver", "count", "edit"]
+    value: str = ""
+    """Digest of the answer as it came."""
+
     approver: Approver
+    at: AwareDatetime
+
+
+class AnswersVoided(Value):
+    """The answers of a position are not those on record, as after a replay with others: none of them counts, and the questions are open again."""
+
+    type: Literal["voided"] = "voided"
+    position: str
+    values: tuple[str, ...]
+    """Digests of the answers that came now."""
+
     at: AwareDatetime
 
 
@@ -126,7 +143,7 @@ class Released(Value):
     at: AwareDatetime
 
 
-CallEvent = Asked | Answered | AnswerRefused | Begun | Ended | Released
+CallEvent = Asked | Answered | AnswerRefused | AnswersVoided | Begun | Ended | Released
 CALL_EVENT: TypeAdapter[CallEvent] = TypeAdapter(Annotated[CallEvent, Field(discriminator="type")])
 
 
@@ -178,8 +195,8 @@ class CallLedger(Value):
     """By `Question.digest`."""
 
     effects: Mapping[str, EffectState] = Field(default_factory=dict)
-    taken: Mapping[str, int] = Field(default_factory=dict)
-    """By task and position that asks: how many answers it took, refused ones among them."""
+    taken: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    """By task and position that asks: digests of the answers it took, refused ones among them."""
 
     approvals: tuple[Approval, ...] = ()
     done: tuple[DoneCall, ...] = ()

@@ -25,10 +25,11 @@ def ask_in_graph(effect: AskAboutCalls, site: Site) -> PersonsAnswer | NobodyThe
     return PersonsAnswer(answer, site.approver or UNNAMED)
 
 
-def let_pass(effect: AskedBefore, site: Site) -> None:
+def let_pass(effect: AskedBefore, site: Site) -> PersonsAnswer | None:
     """Take an answer that is on record off the task's list. Where the run has none left, as after a replay, the person is asked again."""
-    if site.can_pause:
-        interrupt(asked(effect.question, effect.shown, ""))
+    if not site.can_pause:
+        return None
+    return PersonsAnswer(interrupt(asked(effect.question, effect.shown, "")), site.approver or UNNAMED)
 
 
 def asked(question: Question, shown: tuple[Shown, ...], remark: str) -> dict[str, Any]:

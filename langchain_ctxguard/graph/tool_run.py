@@ -77,9 +77,9 @@ class Asking:
         """Put a question to a person."""
         return ask_in_graph(effect, self.site)
 
-    def asked_before(self, effect: AskedBefore) -> None:
+    def asked_before(self, effect: AskedBefore) -> PersonsAnswer | None:
         """Let an answer pass by that is on record already."""
-        let_pass(effect, self.site)
+        return let_pass(effect, self.site)
 
     def resolve(self, effect: ResolveCall) -> ToolRequest | None:
         """Return the call a person made of another, `None` where it cannot run here."""
@@ -180,9 +180,9 @@ class ToolRun:
         """Put a question to a person."""
         return ask_in_graph(effect, self.site)
 
-    def asked_before(self, effect: AskedBefore) -> None:
+    def asked_before(self, effect: AskedBefore) -> PersonsAnswer | None:
         """Let an answer pass by that is on record already."""
-        let_pass(effect, self.site)
+        return let_pass(effect, self.site)
 
     def usage(self, periods: tuple[str, ...]) -> dict[Period, Usage]:
         """Return what the models have used."""

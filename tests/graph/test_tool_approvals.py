@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
-from langgraph.types import Command
+from langchain_core.tools import ToolException, tool
+from langgraph.types import Command, interrupt
 
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.domain.config import CompactionSettings, GuardConfig
@@ -323,9 +324,6 @@ def test_the_same_call_id_in_a_later_turn_is_another_call() -> None:
 
 def test_a_tool_that_asks_for_itself_is_not_given_our_answer() -> None:
     """A tool with an interrupt of its own gets its own answer, after ours and not instead of it."""
-    from langchain_core.tools import tool
-    from langgraph.types import interrupt
-
     got: list[Any] = []
 
     @tool
@@ -372,3 +370,75 @@ def test_a_call_cannot_be_edited_into_a_tool_the_agent_does_not_have() -> None:
     again = questions(resume(agent, edit("small", {"amount": 2})))
     assert "no such tool" in again[0].value["action_requests"][0]["description"]
     assert [] == ran.calls
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_call_beside_one_that_is_asked_about_does_not_run_again(is_async: bool) -> None:  # noqa: FBT001
+    """In a plain node all calls of a message begin anew when one was answered; what had run gives its receipt."""
+    ran = Ran()
+    graph = raw_graph(asking(ran), calls(("small", {"amount": 5}), ("pay", {"amount": 10})), "ok")
+    asked = questions(say(graph, is_async=is_async))
+    state = resume(graph, approve(digest=asked[0].value["digest"]), is_async=is_async)
+    assert [("pay", {"amount": 10}), ("small", {"amount": 5})] == sorted(ran.calls)
+    assert ["success", "success"] == [message.status for message in results(state)]
+
+
+def test_a_call_that_ran_is_not_said_to_have_been_denied() -> None:
+    """A node that begins anew finds the budget used by the very call it made before: that call has its receipt, not a denial."""
+    ran = Ran()
+    policy = ToolPolicy.from_dict({"rules": [{"tool": "pay", "verdict": "ask"}, {"tool": "small", "budget": {"calls": 1}}]})
+    graph = raw_graph(
+        asking(ran, policy=policy), calls(("small", {"amount": 5}), ("pay", {"amount": 10})), calls(("small", {"amount": 5}), ids="d"), "ok"
+    )
+    asked = questions(say(graph))
+    state = resume(graph, approve(digest=asked[0].value["digest"]))
+    assert 2 == len(ran.calls)
+    assert ["success", "success", "error"] == [message.status for message in results(state)]
+    assert "1 of 1 calls" in told(state)
+
+
+@pytest.mark.parametrize("kind", ["agent", "graph"])
+def test_another_answer_after_a_replay_voids_the_one_on_record(kind: str) -> None:
+    """A call was approved and failed; after a replay a person says no: the old approval opens nothing any more."""
+    ran, own = Ran(), guard()
+    failing = ran.tool("pay", "amount:int", raises=ToolException("bank closed"))
+    made = calls(("pay", {"amount": 1}))
+    graph = agent_with(own.tools([failing]), made, "ok") if kind == "agent" else graph_with(PolicyToolNode([failing], own), made, "ok")
+    say(graph)
+    with pytest.raises(ToolException):
+        resume(graph, approve())
+    before = next(one for one in graph.get_state_history({"configurable": {"thread_id": "t"}}) if one.next == ("tools",))
+    state = graph.invoke(None, before.config)
+    for _ in range(3):
+        if not questions(state):
+            break
+        state = resume(graph, reject("not any more"))
+    assert "rejected" in told(state)
+    assert 1 == len(ran.calls)
+
+
+def test_in_a_policy_node_each_question_gets_its_own_answer() -> None:
+    """The answer for all calls, a second one about an edited call, and one that a tool asks for itself: none is taken for another."""
+    ran, got = Ran(), list[Any]()
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay, after a code was given."""
+        got.append(interrupt({"code": "?"}))
+        return f"paid {amount}"
+
+    own = guard()
+    node = PolicyToolNode([pay, ran.tool("wire", "amount:int")], own)
+    graph = graph_with(node, calls(("pay", {"amount": 1}), ("pay", {"amount": 2})), "ok")
+    say(graph, context={"user_id": "ann"})
+    change = {"type": "edit", "edited_action": {"name": "wire", "args": {"amount": 7}}}
+    asked = questions(resume(graph, {"decisions": [{"type": "approve"}, change]}, context={"user_id": "ann"}))
+    assert ["wire"] == [one["name"] for one in asked[0].value["action_requests"]]
+    assert ([], []) == (ran.calls, got)
+    state = resume(graph, approve(), context=ADMIN)
+    assert {"code": "?"} == state["__interrupt__"][0].value
+    assert [] == got
+    state = resume(graph, "1234", context={"user_id": "ann"})
+    assert ["1234"] == got
+    assert [("wire", {"amount": 7})] == ran.calls
+    assert ["success", "success"] == [message.status for message in results(state)]

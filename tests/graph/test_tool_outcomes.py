@@ -211,6 +211,15 @@ def test_what_cannot_be_put_on_record_does_not_run(store: GuardStore, clock: Clo
     assert "done" == look.invoke({"q": "x"}, thread())
 
 
+def test_what_may_change_something_does_not_run_off_the_record(store: GuardStore, clock: Clock) -> None:
+    """A tool of unknown effect counts as changing something: without its audit entry it does not run."""
+    ran = Ran()
+    store.log = Broken(store.log, "audit")  # type: ignore[assignment]  # broken on purpose
+    said = pay(ran, store, clock, ToolPolicy()).invoke(PAY, thread())
+    assert [] == ran.calls
+    assert "could not be judged (StoreError)" in said.content
+
+
 def test_a_budget_is_free_again_when_the_call_could_not_begin(store: GuardStore, clock: Clock) -> None:
     """What was reserved for a call that did not start is given back."""
     ran, inner = Ran(), store.log
