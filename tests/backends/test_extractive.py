@@ -444,7 +444,9 @@ def test_an_observation_is_no_decision(said: str) -> None:
     assert summarize([human("Look into it."), ai("Yes."), human(said), ai("I see."), human("Go on.")]).decisions == ()
 
 
-@pytest.mark.parametrize("said", ["How can I help you today?", "Is there anything else I can help you with?", "请问还有什么可以帮您的吗？", "Have a great day!"])
+@pytest.mark.parametrize(
+    "said", ["How can I help you today?", "Is there anything else I can help you with?", "请问还有什么可以帮您的吗？", "Have a great day!"]
+)
 def test_what_is_said_at_every_counter_is_no_fact(said: str) -> None:
     """A formula tells nothing of the matter."""
     assert said not in statements(summarize([human("Order 5 arrived."), ai(said), human("Fine, next.")]))
