@@ -2,8 +2,8 @@
 
 It prints what it measured and writes `results/extractive.json`; with `--small` it writes nothing and leaves the timing out. Every labelled
 conversation is compacted down to its last turn; a piece counts as held if it stands word for word in what the model would see. The conversations are
-parted once and for all by a hash of their id. The first rules were found on `tune` alone; since then the misses of both parts were looked at, so `held`
-is no longer held out. The transcripts are no part of the repository: `--transcripts` names their folder.
+parted once and for all by a hash of their id. The first rules were found on `tune` alone; since then the misses of both parts were looked at, so
+`held` is no longer held out. The transcripts are no part of the repository: `--transcripts` names their folder.
 """
 
 from __future__ import annotations
@@ -236,8 +236,8 @@ def main() -> int:
                 '`compact_messages(keep=("turns", 1))` with the extractive summarizer over the conversations of `labelled/extractive.jsonl`: pieces '
                 "that stand word for word in what the model would see (`seen`), and in summary and evidence alone (`told`). `tune` and `held` are "
                 "parted by a hash of the id; `compacted` leaves out conversations so short that a summary saved nothing and all of it was kept. "
-                "Both parts were looked at. `amounts_*`: of `latest_values` those with an amount or a date; `amounts_counted` of the missed ones stand in a "
-                "summary that says how many it left out. "
+                "Both parts were looked at. `amounts_*`: of `latest_values` those with an amount or a date; `amounts_counted` of the missed ones "
+                "stand in a summary that says how many it left out. "
                 f"`seconds_per_mb`: the summarizer alone, CPU time, median of 3 on {cores()}."
             ),
             against="pieces labelled by hand from the transcripts, without the code.",
