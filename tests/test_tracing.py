@@ -81,6 +81,7 @@ async def test_a_compaction_is_a_run_below_the_agents_own(server: Received, how:
     assert ["llm"] == [run["run_type"] for run in server.below(steps["ctxguard.summarize"])]
     assert "LangGraph" == server.runs[compaction["trace_id"]]["name"]
     metadata = compaction["extra"]["metadata"]
+    assert ("t-1", 0) == (metadata["ctxguard_thread"], metadata["ctxguard_parent"])
     assert ("accepted", 1, "parcels") == (metadata["ctxguard_outcome"], metadata["ctxguard_version"], metadata["team"])
     assert {"ctxguard", "shop", "outcome:accepted"} <= set(compaction["tags"])
     assert metadata["ctxguard_tokens_before"] > metadata["ctxguard_tokens_after"] == compaction["outputs"]["tokens_after"]

@@ -398,7 +398,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                     case Ask():
                         answer: Any = handler(step.request)
                     case Drive():
-                        answer = self.turns.engine.run(step.flow, summarizer=step.summarizer, person=step.person)
+                        answer = self.turns.engine.run(step.flow, summarizer=step.summarizer, person=step.person, facts=step.facts)
                     case Check():
                         answer = failures(step.checks, step.text)
                     case Work():
@@ -424,7 +424,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                     case Ask():
                         answer: Any = await handler(step.request)
                     case Drive():
-                        answer = await self.turns.engine.arun(step.flow, summarizer=step.summarizer, person=step.person)
+                        answer = await self.turns.engine.arun(step.flow, summarizer=step.summarizer, person=step.person, facts=step.facts)
                     case Check():
                         answer = await afailures(step.checks, step.text)
                     case Work():

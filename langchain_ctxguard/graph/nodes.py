@@ -98,7 +98,7 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
                 else:
                     made: Any
                     try:
-                        made = await self.turns.engine.arun(step.flow, summarizer=step.summarizer, person=step.person)
+                        made = await self.turns.engine.arun(step.flow, summarizer=step.summarizer, person=step.person, facts=step.facts)
                     except (ContextBudgetError, InvariantError) as error:
                         made = error
                     step = steps.throw(made) if isinstance(made, Exception) else steps.send(made)
@@ -109,7 +109,7 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
     def _compacted(self, steps: Generator[Drive | Work, Any, ContextHead | None], drive: Drive) -> Drive | Work:
         """Drive a compaction and return the next step; the steps are told of an attempt that ends the run, so that it is put on record."""
         try:
-            made = self.turns.engine.run(drive.flow, summarizer=drive.summarizer, person=drive.person)
+            made = self.turns.engine.run(drive.flow, summarizer=drive.summarizer, person=drive.person, facts=drive.facts)
         except (ContextBudgetError, InvariantError) as error:
             return steps.throw(error)
         return steps.send(made)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 import uuid
 import warnings
-from collections.abc import Collection, Generator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from langchain_ctxguard.core.items import Steps, plan_of
 from langchain_ctxguard.core.recalled import READ_TOOL
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.remind import reminder, with_reminder
-from langchain_ctxguard.core.render import render_rules
+from langchain_ctxguard.core.render import render_rules, rules_fingerprint
 from langchain_ctxguard.core.restore import head_digest
 from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.core.settle import as_constraint, inferred_in, settled
@@ -117,6 +117,9 @@ class Drive:
 
     person: Person | None = None
     """Asks a person; `None` where the run cannot pause."""
+
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What a trace shows of it beforehand: names, numbers and digests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -781,7 +784,15 @@ class Turns:
         if self._asks_people() and attempt.call.thread not in ((None, ""), None):
             person = asked_in_graph
             summarizer = self._drafts.kept_by(summarizer or self._engine.summarizer, attempt.call.thread)
-        return Drive(compaction_flow(situation, plan, self._count), summarizer, person=person)
+        facts = {
+            "parent": situation.head.version,
+            "rules": rules_fingerprint(situation.rules),
+            "consents": crossing.copied.digest,
+        }
+        place = self._place_of(attempt.call)
+        if place is not None:
+            facts.update(thread=place.thread, namespace=place.namespace)
+        return Drive(compaction_flow(situation, plan, self._count), summarizer, person=person, facts=facts)
 
     def _ahead(self, call: Call, model: Any, change: StateChange) -> Generator[Work, Any, tuple[Call, ContextHead | None]]:
         """Return the call with the head that is ahead of the state's: on record and not in the state yet, or mended by a late finding.
