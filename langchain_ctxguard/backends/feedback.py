@@ -63,6 +63,10 @@ class FeedbackQueue:
 
     def _send(self, client: Any, run_id: UUID, trace_id: UUID, project: str, scores: Mapping[str, float]) -> None:
         session = self._project(client, project)
+        if session is None:
+            # LangSmith asks for the project by its id.
+            self.dropped += 1
+            return
         for key, score in scores.items():
             client.create_feedback(run_id, key, score=score, trace_id=trace_id, session_id=session)
 
