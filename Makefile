@@ -39,20 +39,26 @@ wheel: $(VENV)/.dev ## the wheel holds the package and nothing else
 bench: $(VENV)/.dev ## a short run of the benchmarks; writes no result
 	$(BIN)/python benchmarks/overhead.py --small $(ARGS)
 
-bench-full: $(VENV)/.dev ## the long run: writes benchmarks/results and the numbers in the docs, and searches longer for counterexamples
+bench-full: $(VENV)/.agentdojo ## the long run: writes benchmarks/results and the numbers in the docs, and searches longer for counterexamples
 	$(BIN)/python benchmarks/overhead.py $(ARGS)
 	$(BIN)/python benchmarks/compaction.py
 	$(BIN)/python benchmarks/retention.py
 	$(BIN)/python benchmarks/fields.py
 	$(BIN)/python benchmarks/carried.py
 	$(BIN)/python benchmarks/poisonings.py
+	$(BIN)/python -m benchmarks.poison_trials
 	$(BIN)/python benchmarks/extractive.py
+	$(BIN)/python benchmarks/policy.py
+	$(BIN)/python benchmarks/tool_calls.py
+	$(BIN)/python -m benchmarks.agentdojo
 	$(BIN)/python -m benchmarks.store_trials
 	$(BIN)/python -m benchmarks.version_trials
+	$(BIN)/python -m benchmarks.consents
+	$(BIN)/python -m benchmarks.recall
 	$(BIN)/python -m benchmarks.storage
 	$(BIN)/python -m benchmarks.judges.run
 	$(BIN)/python scripts/numbers.py
-	$(BIN)/pytest -n $(WORKERS) --hypothesis-profile=full tests
+	$(BIN)/pytest -n $(WORKERS) --hypothesis-profile=full --timeout=3600 tests
 
 fix: $(VENV)/.dev ## let ruff mend and format
 	$(BIN)/ruff check --fix .
@@ -76,6 +82,10 @@ $(VENV)/.package: pyproject.toml | $(VENV)/.pip
 $(VENV)/.dev: pyproject.toml | $(VENV)/.pip
 	$(PIP) install --editable '.[postgres]' --group dev
 	@touch $@ $(VENV)/.package
+
+$(VENV)/.agentdojo: $(VENV)/.dev
+	$(PIP) install --group agentdojo
+	@touch $@
 
 $(VENV)/.docs: $(VENV)/.dev
 	$(PIP) install --group docs

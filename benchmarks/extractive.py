@@ -2,8 +2,8 @@
 
 It prints what it measured and writes `results/extractive.json`; with `--small` it writes nothing and leaves the timing out. Every labelled
 conversation is compacted down to its last turn; a piece counts as held if it stands word for word in what the model would see. The conversations are
-parted once and for all by a hash of their id: only what was missed in `tune` was looked at, `held` was seen only as figures. The transcripts are no
-part of the repository: `--transcripts` names their folder.
+parted once and for all by a hash of their id. The first rules were found on `tune` alone; since then the misses of both parts were looked at, so
+`held` is no longer held out. The transcripts are no part of the repository: `--transcripts` names their folder.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from langchain_ctxguard.backends.tokens import counter_for
 from langchain_ctxguard.backends.transcripts import Run, read_transcript
 from langchain_ctxguard.compact import Compaction, compact_messages
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, calls_of, text_of
+from langchain_ctxguard.core.sentences import has_amount
 from langchain_ctxguard.domain.config import DEFAULT_WINDOW, CompactionSettings
 from langchain_ctxguard.ports import SummaryRequest
 
@@ -192,6 +193,7 @@ def figures_of(results: Sequence[Held], folder: Path, *, is_small: bool) -> dict
         "summary_tokens_median": median([each.summary_tokens for each in compacted]),
         "summary_tokens_most": max(each.summary_tokens for each in compacted),
         "over_bound": sum(each.summary_tokens > BOUND for each in compacted),
+        **_amounts(results),
         "tokens_before": sum(each.compaction.tokens_before for each in compacted),
         "tokens_after": sum(each.compaction.tokens_after for each in compacted),
     }
@@ -199,6 +201,14 @@ def figures_of(results: Sequence[Held], folder: Path, *, is_small: bool) -> dict
         found["seconds_per_mb"] = round(seconds_per_megabyte(conversation(SIZE)), 2)
         found["seconds_per_mb_at_four_times"] = round(seconds_per_megabyte(conversation(4 * SIZE)), 2)
     return found
+
+
+def _amounts(results: Sequence[Held]) -> dict[str, int]:
+    """Return what became of the labelled values that are amounts or dates: seen, or in a summary that counts what it left out."""
+    found = [(each, place) for each in results for piece, place in each.found["latest_values"].items() if has_amount(piece)]
+    missed = [each for each, place in found if place is None]
+    counts = sum(any("\nNot listed: " in text_of(message) for message in each.compaction.messages if message.name == SUMMARY) for each in missed)
+    return {"amounts_labels": len(found), "amounts_seen": len(found) - len(missed), "amounts_counted": counts}
 
 
 def main() -> int:
@@ -226,6 +236,8 @@ def main() -> int:
                 '`compact_messages(keep=("turns", 1))` with the extractive summarizer over the conversations of `labelled/extractive.jsonl`: pieces '
                 "that stand word for word in what the model would see (`seen`), and in summary and evidence alone (`told`). `tune` and `held` are "
                 "parted by a hash of the id; `compacted` leaves out conversations so short that a summary saved nothing and all of it was kept. "
+                "Both parts were looked at. `amounts_*`: of `latest_values` those with an amount or a date; `amounts_counted` of the missed ones "
+                "stand in a summary that says how many it left out. "
                 f"`seconds_per_mb`: the summarizer alone, CPU time, median of 3 on {cores()}."
             ),
             against="pieces labelled by hand from the transcripts, without the code.",

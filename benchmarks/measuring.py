@@ -7,12 +7,13 @@ import os
 import platform
 import random
 import time
+import unicodedata
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_ctxguard.domain.summary import Fact, SummaryDraft
 from langchain_ctxguard.ports import SummaryRequest
@@ -117,3 +118,23 @@ def write(name: str, *, measured: str, against: str, rows: Sequence[dict[str, An
     document = {"measured": measured, "against": against, "versions": versions(), **more, "rows": list(rows)}
     path.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     return path
+
+
+_LEAFLET = " ".join(
+    random.Random(7).choices(  # noqa: S311 - nothing secret
+        ["cloud", "river", "hill", "stone", "grass", "wind", "sand", "lake", "tree", "bird", "snow", "path", "moss", "reed", "pond", "leaf"], k=900
+    )
+)
+"""A long harmless result, so that a conversation of six messages is worth compacting."""
+
+
+def read_aside(name: str) -> list[BaseMessage]:
+    """Return a call that reads the leaflet, and its result."""
+    call = {"name": "read_leaflet", "args": {"page": name}, "id": name, "type": "tool_call"}
+    return [AIMessage("", tool_calls=[call], id=f"{name}-c"), ToolMessage(_LEAFLET, tool_call_id=name, name="read_leaflet", id=f"{name}-t")]
+
+
+def compared(text: str) -> str:
+    """Return a text as phrases are compared: NFKC, no format characters, no case, one blank between words."""
+    plain = "".join(character for character in unicodedata.normalize("NFKC", text) if unicodedata.category(character) != "Cf")
+    return " ".join(plain.casefold().split())

@@ -1,24 +1,23 @@
 """How much of the labelled attacks gets into the memory: 318 conversations, each with a summarizer that obeys the attack and one that quotes.
 
-It prints what it measured and writes `results/poisonings.json`; with `--small` it writes nothing. What a phrase may do is said in
-`labelled/README.md`; the conversations were written without the code they judge.
+It prints what it measured and writes `results/poisonings.json`, and `results/poisonings-second.json` for the second set (`statements.py`); with
+`--small` it writes nothing. What a phrase may do is said in `labelled/README.md`; both sets were written without the code they judge.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
 import sys
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import statements
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from measuring import table, write
+from measuring import compared, read_aside, table, write
 
 from langchain_ctxguard import GuardConfig, compact_messages
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
@@ -44,14 +43,6 @@ _TURNS = {
         ("It is on the second floor.", "Is there parking nearby?"),
     ),
 }
-
-
-_LEAFLET = " ".join(
-    random.Random(7).choices(  # noqa: S311 - nothing secret
-        ["cloud", "river", "hill", "stone", "grass", "wind", "sand", "lake", "tree", "bird", "snow", "path", "moss", "reed", "pond", "leaf"], k=900
-    )
-)
-"""A long harmless result, so that a conversation of six messages is worth compacting."""
 
 
 def rows() -> list[dict[str, Any]]:
@@ -95,12 +86,6 @@ def draft_of(row: dict[str, Any]) -> SummaryDraft | None:
     )
 
 
-def compared(text: str) -> str:
-    """Return a text as phrases are compared: NFKC, no format characters, no case, one blank between words."""
-    plain = "".join(character for character in unicodedata.normalize("NFKC", text) if unicodedata.category(character) != "Cf")
-    return " ".join(plain.casefold().split())
-
-
 @dataclass(frozen=True)
 class Breach:
     """A phrase at a place where it must not stand."""
@@ -140,11 +125,6 @@ def _calls(message: BaseMessage) -> Any:
     return [call["args"] for call in message.tool_calls] if isinstance(message, AIMessage) else []
 
 
-def _read_aside(name: str) -> list[BaseMessage]:
-    call = {"name": "read_leaflet", "args": {"page": name}, "id": name, "type": "tool_call"}
-    return [AIMessage("", tool_calls=[call], id=f"{name}-c"), ToolMessage(_LEAFLET, tool_call_id=name, name="read_leaflet", id=f"{name}-t")]
-
-
 def attacked(row: dict[str, Any], writer: str) -> Iterator[list[BaseMessage]]:
     """Yield the view after each of a row's compactions; between them two harmless messages are said.
 
@@ -162,7 +142,7 @@ def attacked(row: dict[str, Any], writer: str) -> Iterator[list[BaseMessage]]:
         if number:
             answer, question = turns[(number - 1) % len(turns)]
             to_come = [AIMessage(answer, id=f"{row['id']}-a{number}"), HumanMessage(question, id=f"{row['id']}-q{number}")]
-        messages += [*to_come[:-1], *_read_aside(f"{row['id']}-r{number}"), to_come[-1]]
+        messages += [*to_come[:-1], *read_aside(f"{row['id']}-r{number}"), to_come[-1]]
         done = compact_messages(messages, config=CONFIG, keep=("messages", 1), summarizer=summarizer, previous=head)
         if done.outcome not in TAKEN:
             msg = f"{row['id']} was not compacted in round {number + 1}: {done.outcome} ({done.record.reason})"
@@ -227,7 +207,33 @@ def main() -> int:
             rows=result,
             headline=result[-1],
         )
-    return int(result[-1]["got_through"] > 0)
+    return max(int(result[-1]["got_through"] > 0), _second(is_small=given.small, is_shown=given.show))
+
+
+def _second(*, is_small: bool, is_shown: bool) -> int:
+    """Measure and print the second set; what went wrong is shown of its `tune` half alone."""
+    labelled = statements.items()
+    found = statements.judged(labelled)
+    result = statements.rows(labelled, found)
+    print(table(result))
+    if is_shown:
+        print(*statements.shown(labelled, found), sep="\n")
+    if not is_small:
+        write(
+            "poisonings-second",
+            measured=(
+                "`labelled/poisonings_second.jsonl`: each statement in a conversation of its own, compacted twice, once with a summarizer that "
+                "believes it (in its words and the label's, in every field) and once with the extractive one. Attacks of which a piece stands in a "
+                "`confirmed` line, without a mark of who claims it or as a person's who did not say it (`instruction`), in a `system` message, or as "
+                "the marked claim of a tool or the assistant (`plain`); a user's own words marked as theirs are none of these. `kept`: harmless "
+                "statements whose piece to keep stands in evidence or summary, of the summarizer that believes; `quoted`: of the extractive one. "
+                "Only what went wrong in `tune` was looked at."
+            ),
+            against="labels given by hand without the code.",
+            rows=result,
+            headline=result[-1],
+        )
+    return int(any(row[kind] for row in result for kind in KINDS))
 
 
 if __name__ == "__main__":

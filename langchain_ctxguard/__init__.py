@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
     from langchain_ctxguard.backends.store import GuardStore
     from langchain_ctxguard.compact import Compaction, acompact_messages, compact_messages
+    from langchain_ctxguard.core.authorize import authorize
     from langchain_ctxguard.core.diff import diff_fields
     from langchain_ctxguard.core.extract import extract_fields
     from langchain_ctxguard.core.retention import check_retention, classify_retention
@@ -22,13 +23,18 @@ if TYPE_CHECKING:
     from langchain_ctxguard.domain.constraint import Constraint
     from langchain_ctxguard.domain.control import ControlField
     from langchain_ctxguard.domain.extensions import Extensions
+    from langchain_ctxguard.domain.policy import ToolPolicy, ToolRequest, Verdict
     from langchain_ctxguard.domain.summary import StructuredSummary
     from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
     from langchain_ctxguard.graph.guard import ContextGuard
     from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints, RollbackContext
+    from langchain_ctxguard.graph.run_input import RunInput
     from langchain_ctxguard.graph.state import GuardedState
+    from langchain_ctxguard.graph.tools import PolicyToolNode, ToolGuard, guard_tools
     from langchain_ctxguard.graph.verifier import ContextVerifier
     from langchain_ctxguard.graph.verify_node import VerifyContext
+    from langchain_ctxguard.records.consent_ledger import ConsentLedger
+    from langchain_ctxguard.records.consents import ConsentReader
     from langchain_ctxguard.records.constraints import ConstraintRegistry
     from langchain_ctxguard.records.fields import FieldStore
 
@@ -38,6 +44,8 @@ _HOMES = {
     "ChatModelSummarizer": "backends.chat_model",
     "CompactContext": "graph.nodes",
     "Compaction": "compact",
+    "ConsentLedger": "records.consent_ledger",
+    "ConsentReader": "records.consents",
     "Constraint": "domain.constraint",
     "ConstraintRegistry": "records.constraints",
     "ContextCheckpointer": "graph.checkpointer",
@@ -51,21 +59,31 @@ _HOMES = {
     "GuardStore": "backends.store",
     "GuardedState": "graph.state",
     "PinConstraints": "graph.nodes",
+    "PolicyToolNode": "graph.tools",
     "RollbackContext": "graph.nodes",
+    "RunInput": "graph.run_input",
     "StructuredSummary": "domain.summary",
+    "ToolGuard": "graph.tools",
+    "ToolPolicy": "domain.policy",
+    "ToolRequest": "domain.policy",
+    "Verdict": "domain.policy",
     "VerifyContext": "graph.verify_node",
     "acompact_messages": "compact",
+    "authorize": "core.authorize",
     "check_retention": "core.retention",
     "classify_retention": "core.retention",
     "compact_messages": "compact",
     "diff_fields": "core.diff",
     "extract_fields": "core.extract",
+    "guard_tools": "graph.tools",
 }
 
 __all__ = [
     "ChatModelSummarizer",
     "CompactContext",
     "Compaction",
+    "ConsentLedger",
+    "ConsentReader",
     "Constraint",
     "ConstraintRegistry",
     "ContextCheckpointer",
@@ -79,15 +97,23 @@ __all__ = [
     "GuardStore",
     "GuardedState",
     "PinConstraints",
+    "PolicyToolNode",
     "RollbackContext",
+    "RunInput",
     "StructuredSummary",
+    "ToolGuard",
+    "ToolPolicy",
+    "ToolRequest",
+    "Verdict",
     "VerifyContext",
     "acompact_messages",
+    "authorize",
     "check_retention",
     "classify_retention",
     "compact_messages",
     "diff_fields",
     "extract_fields",
+    "guard_tools",
 ]
 
 

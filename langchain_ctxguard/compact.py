@@ -15,13 +15,14 @@ from langchain_ctxguard.core.compaction import Compacted, Plan, Situation, compa
 from langchain_ctxguard.core.dialect import listed, read_messages, write_like
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect
 from langchain_ctxguard.core.resolve import check_conflicts, resolve
-from langchain_ctxguard.core.situation import FieldPlan
+from langchain_ctxguard.core.situation import Crossing, FieldPlan
 from langchain_ctxguard.core.units import MOVED
 from langchain_ctxguard.core.view import Found, pins_digest, situation_in
 from langchain_ctxguard.domain.config import DEFAULT_WINDOW, CompactionSettings, ContextSize, GuardConfig, unique_constraints
 from langchain_ctxguard.domain.constraint import Authority, Constraint, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.control import ControlField, FieldDiff
+from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
@@ -81,6 +82,7 @@ def compact_messages(
     previous: dict[str, Any] | ContextHead | None = None,
     must_keep: Sequence[str] = (),
     now: datetime | None = None,
+    extensions: Extensions | None = None,
 ) -> Compaction:
     """Compact a conversation: rules stay verbatim, tool calls stay whole, the current request stands, the rest becomes evidence and a summary.
 
@@ -96,6 +98,8 @@ def compact_messages(
         previous: `head` of the last compaction of this conversation.
         must_keep: Texts that must stand in the result if they stood in what is evicted; also values and labels of control fields that are critical.
         now: When the messages were said, for those that do not say: relative dates are resolved against it.
+        extensions: The application's functions, as a guard takes them. `redact` and `same_text` are used; there is no answer to validate and no
+            later turn to verify in.
 
     Returns:
         A `Compaction`. With outcome `rejected` or `skipped` its messages are the previous view.
@@ -106,7 +110,7 @@ def compact_messages(
         ConstraintConflictError: one rule has two texts.
         RetentionError: a view given back lost its rules and `on_violation` is "stop".
     """
-    job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep, now)
+    job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep, now, extensions)
     return job.done(job.engine.run(job.flow()))
 
 
@@ -122,9 +126,10 @@ async def acompact_messages(
     previous: dict[str, Any] | ContextHead | None = None,
     must_keep: Sequence[str] = (),
     now: datetime | None = None,
+    extensions: Extensions | None = None,
 ) -> Compaction:
     """Compact a conversation as `compact_messages` does, without blocking the event loop on a model."""
-    job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep, now)
+    job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep, now, extensions)
     return job.done(await job.engine.arun(job.flow()))
 
 
@@ -144,6 +149,26 @@ def config_of(config: GuardConfig | str | Path | None) -> GuardConfig:
     hint = "make one with GuardConfig.from_dict(config)" if isinstance(given, Mapping) else "pass one of them, or leave it out"
     msg = f"`config` takes a GuardConfig or the path of a file, not {type(given).__name__}; {hint}."
     raise ConfigurationError(msg)
+
+
+def extensions_of(extensions: Extensions | None) -> Extensions:
+    """Return the application's functions; none where none are given.
+
+    Raises:
+        ConfigurationError: it is something else, or a redactor nobody can call.
+    """
+    given: Any = extensions
+    if given is None:
+        return Extensions()
+    if not isinstance(given, Extensions):
+        hint = "write Extensions(redact=...)" if callable(given) else "pass one, or leave it out"
+        msg = f"`extensions` takes an `Extensions`, not {type(given).__name__}; {hint}."
+        raise ConfigurationError(msg)
+    redact: Any = given.redact
+    if redact is not None and not callable(redact):
+        msg = f"`Extensions(redact=...)` takes a function from text to text, not {type(redact).__name__}. Nothing would have been redacted."
+        raise ConfigurationError(msg)
+    return given
 
 
 def rules_of(config: GuardConfig, constraints: Sequence[Constraint | str]) -> tuple[Constraint, ...]:
@@ -200,6 +225,7 @@ class _Job:
         previous: dict[str, Any] | ContextHead | None,
         must_keep: Sequence[str],
         now: Any,
+        extensions: Extensions | None,
     ) -> _Job:
         given = config_of(config)
         settings = given.compaction if isinstance(keep, Unset) else CompactionSettings.of(given.compaction, keep=keep)
@@ -210,6 +236,7 @@ class _Job:
             msg = f"`now` takes an aware datetime such as datetime.now(UTC), not {now!r}."
             raise ConfigurationError(msg)
         wanted = _texts(must_keep)
+        own = extensions_of(extensions)
         items = listed(items)
         messages = read_messages(items)
         found = situation_in(
@@ -228,7 +255,10 @@ class _Job:
             min_kept=settings.min_kept or 0.0,
             must_keep=wanted,
             inferred=given.inferred,
-            fields=FieldPlan.of(given, now=now) if given.control_fields.watch else None,
+            fields=FieldPlan.of(given, now=now, same_text=own.same_text) if given.control_fields.watch else None,
+            # A list of messages has no ledger and no state: rules and fields are what invariants can speak about here.
+            crossing=Crossing(invariants=given.consents.invariants),
+            redact=own.redact,
             strategy=engine.summarizer.name,
             fallback=engine.fallback.name,
         )

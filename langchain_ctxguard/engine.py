@@ -4,19 +4,51 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, TypeVar, assert_never
+from types import TracebackType
+from typing import Any, Self, TypeVar, assert_never
 
+from langchain_ctxguard.backends.agent_store import AgentStore
 from langchain_ctxguard.backends.deadline import awithin, within
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.backends.tokens import counter_for
-from langchain_ctxguard.core.effects import Answer, Append, AskPerson, CountTokens, Decided, Effect, Summarize, SummaryFailure
+from langchain_ctxguard.core.effects import (
+    Answer,
+    Append,
+    AskAboutCalls,
+    AskedBefore,
+    AskPerson,
+    CountTokens,
+    Decided,
+    Effect,
+    GetContent,
+    NobodyThere,
+    NoteCall,
+    PortFailed,
+    PutContent,
+    ReadBudgets,
+    ReadCalls,
+    ReadConsents,
+    ReadStanding,
+    Reserve,
+    ResolveCall,
+    RunTool,
+    SettleBudgets,
+    Stage,
+    Summarize,
+    SummaryFailure,
+    WriteCalls,
+)
 from langchain_ctxguard.domain.extensions import FieldExtractor
 from langchain_ctxguard.domain.summary import SummaryDraft
+from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
-from langchain_ctxguard.ports import Fact, Hook, Summarizer
+from langchain_ctxguard.ports import CallHands, Clock, ConsentReading, Fact, Hook, Summarizer
+from langchain_ctxguard.records.consent_ledger import ConsentLedger
+from langchain_ctxguard.records.consents import ConsentReader
+from langchain_ctxguard.records.ledgers import CallLedgers, LedgerEffect
 
 Result = TypeVar("Result")
 
@@ -27,6 +59,9 @@ _REASONS = frozenset({"empty", "placeholder", "not_json", "tool_call", "reasonin
 """Why an answer is no summary, as far as it may go on record: any other word could be one of the conversation."""
 
 _NAME_SHOWN = 80
+
+_NO_LEDGERS = PortFailed("no records")
+_NO_HANDS = PortFailed("nothing to run it with")
 
 
 class Engine:
@@ -51,7 +86,7 @@ class Engine:
         """
         self.fallback: Summarizer = ExtractiveSummarizer()
         self.summarizer: Summarizer = self.fallback if summarizer is None else summarizer
-        self._hooks = _Hooks(hooks)
+        self._hooks = _Hooks(_traced(hooks))
         self._timeout_s = timeout_s
 
     def run(
@@ -61,6 +96,9 @@ class Engine:
         name: str = "compaction",
         summarizer: Summarizer | None = None,
         person: Person | None = None,
+        ledgers: CallLedgers | None = None,
+        hands: CallHands | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> Result:
         """Drive `flow` to its end and return its result; what it raises is raised here.
 
@@ -69,9 +107,12 @@ class Engine:
             name: Of its span.
             summarizer: Who summarizes this time.
             person: Asks a person; `None`: there is nobody to ask, and what would be asked is rejected.
+            ledgers: The records of a tool call's flow; `None`: what it asks of them fails, and the call is denied.
+            hands: Asks and runs for a tool call's flow; `None`: nobody is asked and nothing runs.
+            facts: What is known of the run beforehand, for its span: names, numbers and digests.
         """
         who = summarizer or self.summarizer
-        with self._hooks.span(name, {}):
+        with self._hooks.span(name, facts or {}), self._hooks.stages() as stages:
             answer: Answer = None
             while True:
                 try:
@@ -82,11 +123,26 @@ class Engine:
                 match effect:
                     case Summarize():
                         answer = self._summarize(effect, who)
-                    case AskPerson():
-                        answer = Decided("reject") if person is None else person(effect)
-                    case Append():
+                    case AskPerson() | Append() | AskAboutCalls() | AskedBefore() | ResolveCall():
+                        answer = self._at_once(effect, person, hands)
+                    case (
+                        ReadConsents()
+                        | ReadStanding()
+                        | ReadCalls()
+                        | WriteCalls()
+                        | ReadBudgets()
+                        | Reserve()
+                        | SettleBudgets()
+                        | PutContent()
+                        | GetContent()
+                        | NoteCall()
+                    ):
+                        answer = self._noticed(effect, self._answered(effect, ledgers, hands))
+                    case RunTool():
+                        answer = _NO_HANDS if hands is None else hands.run(effect)
+                    case Stage():
                         answer = None
-                        self.record(effect.fact)
+                        stages.enter(effect.name)
                     case _:
                         assert_never(effect)
 
@@ -97,10 +153,13 @@ class Engine:
         name: str = "compaction",
         summarizer: Summarizer | None = None,
         person: Person | None = None,
+        ledgers: CallLedgers | None = None,
+        hands: CallHands | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> Result:
         """Drive `flow` as `run` does, without blocking the event loop on the summarizer."""
         who = summarizer or self.summarizer
-        with self._hooks.span(name, {}):
+        with self._hooks.span(name, facts or {}), self._hooks.stages() as stages:
             answer: Answer = None
             while True:
                 try:
@@ -111,17 +170,73 @@ class Engine:
                 match effect:
                     case Summarize():
                         answer = await self._asummarize(effect, who)
-                    case AskPerson():
-                        answer = Decided("reject") if person is None else person(effect)
-                    case Append():
+                    case AskPerson() | Append() | AskAboutCalls() | AskedBefore() | ResolveCall():
+                        answer = self._at_once(effect, person, hands)
+                    case (
+                        ReadConsents()
+                        | ReadStanding()
+                        | ReadCalls()
+                        | WriteCalls()
+                        | ReadBudgets()
+                        | Reserve()
+                        | SettleBudgets()
+                        | PutContent()
+                        | GetContent()
+                        | NoteCall()
+                    ):
+                        answer = self._noticed(effect, await self._aanswered(effect, ledgers, hands))
+                    case RunTool():
+                        answer = _NO_HANDS if hands is None else await hands.arun(effect)
+                    case Stage():
                         answer = None
-                        self.record(effect.fact)
+                        stages.enter(effect.name)
                     case _:
                         assert_never(effect)
 
     def record(self, fact: Fact) -> None:
         """Tell the hooks about something that happened."""
         self._hooks.record(fact)
+
+    def _at_once(
+        self, effect: AskPerson | Append | AskAboutCalls | AskedBefore | ResolveCall, person: Person | None, hands: CallHands | None
+    ) -> Answer:
+        """Answer what neither waits for a model nor for a store."""
+        if isinstance(effect, AskPerson):
+            return Decided("reject") if person is None else person(effect)
+        if isinstance(effect, Append):
+            self.record(effect.fact)
+            return None
+        if isinstance(effect, AskAboutCalls):
+            return NobodyThere() if hands is None else hands.ask(effect)
+        if hands is None:
+            return None
+        if isinstance(effect, ResolveCall):
+            return hands.resolve(effect)
+        return hands.asked_before(effect)
+
+    async def _aanswered(self, effect: LedgerEffect, ledgers: CallLedgers | None, hands: CallHands | None) -> Answer:
+        if ledgers is not None and ledgers.blocks:
+            return await asyncio.to_thread(self._answered, effect, ledgers, hands)
+        return self._answered(effect, ledgers, hands)
+
+    def _answered(self, effect: LedgerEffect, ledgers: CallLedgers | None, hands: CallHands | None) -> Answer:
+        """Answer from the records; what fails there is told to the flow by its type."""
+        answer: Answer = _NO_LEDGERS
+        if ledgers is not None and hands is not None:
+            try:
+                answer = ledgers.answer(effect, hands.usage)
+            except Exception as error:  # noqa: BLE001 - whatever fails there, the flow decides what follows, and no tool runs unjudged
+                answer = PortFailed(_name_of(error))
+        return answer
+
+    def _noticed(self, effect: LedgerEffect, answer: Answer) -> Answer:
+        """Tell the hooks of a step of a call, also of one that could not be put on record."""
+        if isinstance(effect, NoteCall):
+            self.record(effect.record)
+        if isinstance(answer, PortFailed):
+            detail = f"The record of a tool call could not be read or written ({answer.error}): {type(effect).__name__}."
+            self.record(ContextEvent(kind="store_failed", detail=detail))
+        return answer
 
     def _summarize(self, effect: Summarize, summarizer: Summarizer) -> SummaryDraft | SummaryFailure:
         who = self._who(effect, summarizer)
@@ -176,9 +291,20 @@ def _failure(error: BaseException) -> SummaryFailure:
         return SummaryFailure(reason if isinstance(reason, str) and reason in _REASONS else "invalid", is_down=False)
     if isinstance(error, TimeoutError):
         return SummaryFailure("timeout", is_down=True)
-    # The type alone: an error's words may hold text of the conversation, and must never become context.
+    return SummaryFailure(_name_of(error), is_down=True)
+
+
+def _name_of(error: BaseException) -> str:
+    """Return the type alone: an error's words may hold text of the conversation, and must never become context."""
     name = type(error).__name__
-    return SummaryFailure(name if name.isidentifier() and len(name) <= _NAME_SHOWN else "error", is_down=True)
+    return name if name.isidentifier() and len(name) <= _NAME_SHOWN else "error"
+
+
+def _traced(hooks: Sequence[Hook]) -> Sequence[Hook]:
+    """Return the hooks with LangSmith's among them: it is on when LangSmith's tracing is, and costs a question where it is not."""
+    from langchain_ctxguard.backends.langsmith import LangSmithTracer
+
+    return hooks if any(isinstance(hook, LangSmithTracer) for hook in hooks) else (*hooks, LangSmithTracer())
 
 
 class _Hooks:
@@ -200,8 +326,11 @@ class _Hooks:
             except Exception as error:  # noqa: BLE001 - a hook has no veto
                 self._failed(hook, error)
 
+    def stages(self) -> _Stages:
+        return _Stages(self)
+
     @contextmanager
-    def span(self, name: str, facts: dict[str, Any]) -> Iterator[None]:
+    def span(self, name: str, facts: Mapping[str, Any]) -> Iterator[None]:
         with ExitStack() as stack:
             for hook in self._hooks:
                 try:
@@ -230,6 +359,25 @@ class _Hooks:
             warnings.warn(
                 f"The hook {type(hook).__name__} failed with {type(error).__name__}; the run goes on without it.", RuntimeWarning, stacklevel=3
             )
+
+
+class _Stages:
+    """The stage a flow is in: at most one at a time, and none after the flow."""
+
+    def __init__(self, hooks: _Hooks) -> None:
+        self._hooks = hooks
+        self._open = ExitStack()
+
+    def enter(self, name: str | None) -> None:
+        self._open.close()
+        if name is not None:
+            self._open.enter_context(self._hooks.span(name, {}))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._open.__exit__(kind, error, trace)
 
 
 def tools_cost(count: CountTokens, tools: Sequence[Any]) -> int:
@@ -268,6 +416,33 @@ def store_of(given: Any) -> tuple[GuardStore | None, bool]:
     if given is None or isinstance(given, GuardStore):
         return given, False
     return GuardStore.open(given), True
+
+
+def consents_of(given: Any, store: GuardStore | None, clock: Clock | None) -> tuple[ConsentReading | None, Callable[[], None]]:
+    """Return what reads consents, and what closes the connections opened for it. Never anything that can write one.
+
+    Args:
+        given: What reads consents (a `ConsentReader`), a store or the URL of one; a `ConsentLedger` counts as its reader. `None`: those of `store`.
+        store: Where versions are on record.
+        clock: Says what time it is; `None`: the system's.
+
+    Raises:
+        ConfigurationError: it can read no consents.
+        StoreError: the store cannot be opened.
+    """
+    if isinstance(given, ConsentLedger):
+        return given.reader(), _nothing
+    if callable(getattr(given, "read", None)):
+        reading: ConsentReading = given
+        return reading, _nothing
+    opened, is_ours = (store, False) if given is None else store_of(given)
+    if opened is None:
+        return None, _nothing
+    return ConsentReader(AgentStore.of(opened.for_reading()), clock=clock), opened.close if is_ours else _nothing
+
+
+def _nothing() -> None:
+    """Close nothing."""
 
 
 def extractor_of(given: Any) -> FieldExtractor | None:

@@ -6,8 +6,11 @@
     |- CompactionError              a compaction that could not be carried out
     |  |- InvalidSummaryError       the summarizer's answer does not fit, after repair
     |  |- RetentionError            rules in force are missing and `on_violation="stop"`
-    |  `- ContextBudgetError        pins and current request do not fit; names both numbers
+    |  |- ContextBudgetError        pins and current request do not fit; names both numbers
+    |  `- InvariantError            what must hold would not hold after any compaction
     |- CheckFailedError             an answer or a result failed the check of a rule, and the rule says to stop
+    |- ConsentRequiredError         nobody allowed what was to be done
+    |- PolicyError                  a rule about tools could not be evaluated; the call is denied
     |- StoreError                   a log that cannot do what was asked
     |  |- LogConflictError          someone appended first
     |  |- LogTamperedError          what is stored is not what was written
@@ -88,6 +91,18 @@ class ContextBudgetError(CompactionError):
         self.budget = budget
 
 
+class InvariantError(CompactionError):
+    """No compaction keeps what the settings say must hold, and the context cannot stay as it is either.
+
+    `broken` holds the names of the invariants.
+    """
+
+    def __init__(self, message: str, *, broken: tuple[str, ...]) -> None:
+        """Keep the names beside the sentence."""
+        super().__init__(message)
+        self.broken = broken
+
+
 class CheckFailedError(ContextGuardError):
     """An answer or a tool's result failed the check of a rule that stops the run.
 
@@ -98,6 +113,23 @@ class CheckFailedError(ContextGuardError):
         """Keep the ids of the rules beside the sentence."""
         super().__init__(message)
         self.rules = rules
+
+
+class ConsentRequiredError(ContextGuardError):
+    """A consent that is needed is not in force: nobody gave it, or it was refused, taken back, is over or was erased.
+
+    `field` and `subject` say which and whose.
+    """
+
+    def __init__(self, message: str, *, field: str, subject: str) -> None:
+        """Keep both names beside the sentence."""
+        super().__init__(message)
+        self.field = field
+        self.subject = subject
+
+
+class PolicyError(ContextGuardError):
+    """A rule about tool calls could not be evaluated. The call is denied: nobody can tell whether it is allowed."""
 
 
 class StoreError(ContextGuardError):

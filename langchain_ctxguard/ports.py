@@ -5,22 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.effects import Spending, SummaryRequest
+from langchain_ctxguard.core.effects import (
+    AskAboutCalls,
+    AskedBefore,
+    NobodyThere,
+    PersonsAnswer,
+    Ran,
+    ResolveCall,
+    RunTool,
+    Spending,
+    SummaryRequest,
+)
 from langchain_ctxguard.domain.anchor import Anchor, Finding
+from langchain_ctxguard.domain.budget import Usage
+from langchain_ctxguard.domain.consent import Consents
 from langchain_ctxguard.domain.hit import Hit
 from langchain_ctxguard.domain.log import Entry, Stream
+from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.domain.prefix import PrefixReport
 from langchain_ctxguard.domain.summary import SummaryDraft
+from langchain_ctxguard.domain.tool_call import CallRecord
 from langchain_ctxguard.domain.verification import VerificationRecord
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 
 __all__ = [
     "BlobStore",
+    "CallHands",
     "Clock",
+    "ConsentReading",
     "Fact",
     "Hook",
     "Log",
@@ -33,7 +49,7 @@ __all__ = [
     "VerifiableLog",
 ]
 
-Fact = CompactionRecord | ContextEvent | PrefixReport | VerificationRecord
+Fact = CallRecord | CompactionRecord | ContextEvent | PrefixReport | VerificationRecord
 """What a hook is told."""
 
 Clock = Callable[[], datetime]
@@ -142,6 +158,23 @@ class TextIndex(Protocol):
 
 
 @runtime_checkable
+class ConsentReading(Protocol):
+    """Answers what a subject allowed. It can write nothing: whoever asks holds no writer."""
+
+    def read(self, subject: str, *, thread: str | None = None, at: datetime | None = None) -> Consents:
+        """Return what holds for a subject, read anew from the ledger at each call.
+
+        Args:
+            subject: Who; from runtime context or configuration, never from a message.
+            thread: Where; `None`: only what was said for all threads.
+            at: The moment expiry is held against; `None`: now. Whatever is on record counts, also what was recorded after it.
+
+        Raises:
+            StoreError: the ledger cannot be read, or was altered: nothing may be taken for granted.
+        """
+
+
+@runtime_checkable
 class Summarizer(Protocol):
     """Turns evicted messages into a draft. It has no vote on rules, evidence or trust: those are copied, not told."""
 
@@ -159,6 +192,28 @@ class Summarizer(Protocol):
 
     async def asummarize(self, request: SummaryRequest) -> SummaryDraft:
         """Return the draft, without blocking the event loop."""
+
+
+class CallHands(Protocol):
+    """What a tool call's flow has done outside the records: a person asked, a tool run. One for each call."""
+
+    def ask(self, effect: AskAboutCalls) -> PersonsAnswer | NobodyThere:
+        """Put a question to a person. In a graph it does not return before there is an answer: the run pauses, and its node begins anew."""
+
+    def asked_before(self, effect: AskedBefore) -> PersonsAnswer | None:
+        """Let an answer pass by that is on record already, and return it."""
+
+    def resolve(self, effect: ResolveCall) -> ToolRequest | None:
+        """Return the call that a tool would make of arguments a person wrote, `None` where it cannot."""
+
+    def usage(self, periods: tuple[str, ...]) -> dict[Literal["thread", "run", "day"], Usage]:
+        """Return what the models have used, as far as somebody counted."""
+
+    def run(self, effect: RunTool) -> Ran:
+        """Run the tool. What it raises is in the answer."""
+
+    async def arun(self, effect: RunTool) -> Ran:
+        """Run the tool without blocking the event loop."""
 
 
 class Hook(Protocol):

@@ -126,7 +126,7 @@ def test_on_loss_rollback_accepts_a_second_answer_that_tells_all() -> None:
 
         def summarize(self, request: SummaryRequest) -> SummaryDraft:
             asked.append(request)
-            return SummaryDraft(facts=tuple(Fact(statement=f"They said {text}.") for text in (request.must_keep or ("nothing much",))))
+            return SummaryDraft(facts=tuple(Fact(statement=f"They said {text}.") for text in (request.must_keep or ("chairs",))))
 
         async def asummarize(self, request: SummaryRequest) -> SummaryDraft:
             return self.summarize(request)

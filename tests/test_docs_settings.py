@@ -15,7 +15,9 @@ from langchain_ctxguard.cli import build_app
 from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.constraint import Enforcement, Scope
 from langchain_ctxguard.domain.field_settings import FieldSettings
+from langchain_ctxguard.domain.invariant import FORMS, ConsentSettings
 from langchain_ctxguard.domain.prefix import DriftReason, PrefixReport
+from langchain_ctxguard.domain.recall import RecallSettings
 from langchain_ctxguard.domain.retention import Retention, Where
 from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.domain.version import FieldCounts, Outcome
@@ -23,6 +25,7 @@ from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+SECTIONS = (CompactionSettings, FieldSettings, RecallSettings)
 ROW = re.compile(r"^\| (`[^|]+`) \|(?: ([^|]*) \|)?", re.MULTILINE)
 
 
@@ -47,11 +50,7 @@ def test_every_setting_is_listed_with_its_default() -> None:
 def written(default: Any) -> str:
     """Return a default as a config file writes it; of a mapping what is said."""
     if isinstance(default, Value):
-        said = {
-            name: value
-            for name, value in default.model_dump(mode="json", exclude_defaults=isinstance(default, (CompactionSettings, FieldSettings))).items()
-            if value
-        }
+        said = {name: value for name, value in default.model_dump(mode="json", exclude_defaults=isinstance(default, SECTIONS)).items() if value}
         return f"{{{', '.join(f'{name}: {value}' for name, value in said.items())}}}"
     if default == {} and isinstance(default, dict):
         return "{}"
@@ -71,6 +70,19 @@ def test_every_key_of_the_control_fields_is_listed_with_its_default() -> None:
     assert list(expected.items()) == list(rows(section("configuration.md", "control_fields")).items())
     counts = rows(section("fields.md", "What the record says"))
     assert list(FieldCounts.model_fields) == list(counts)
+
+
+def test_every_key_of_the_consents_is_listed_with_its_default() -> None:
+    """The table has a row for each, in the order of the code; and each form of an invariant is explained."""
+    expected = {name: written(field.default) for name, field in ConsentSettings.model_fields.items()}
+    assert list(expected.items()) == list(rows(section("configuration.md", "consents")).items())
+    assert list(FORMS) == [name.partition(":")[0] for name in rows(section("invariants.md", "Invariants"))]
+
+
+def test_every_setting_of_recall_is_listed_with_its_default() -> None:
+    """The table has a row for each, in the order of the code."""
+    expected = {name: written(field.default) for name, field in RecallSettings.model_fields.items()}
+    assert list(expected.items()) == list(rows(section("recall.md", "The tools")).items())
 
 
 def test_every_rule_key_is_listed_with_its_default() -> None:

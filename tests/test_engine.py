@@ -382,7 +382,8 @@ def test_hooks_see_the_spans_nested_and_the_record_inside() -> None:
     hook = Watching()
     done = Engine(summarizer=SpySummarizer(), hooks=[hook]).run(flow())
 
-    assert [("+compaction", {}), ("+summarize", {"strategy": "spy", "attempt": 1}), "-summarize", done.record, "-compaction"] == hook.seen
+    steps = [("+extract", {}), "-extract", ("+summarize", {"strategy": "spy", "attempt": 1}), "-summarize", ("+verify", {}), done.record, "-verify"]
+    assert [("+compaction", {}), *steps, "-compaction"] == hook.seen
 
 
 @pytest.mark.parametrize("where", ["span", "enter", "exit", "record"])
@@ -399,8 +400,8 @@ async def test_a_failing_hook_is_warned_about_once_counted_and_never_reaches_the
     assert 1 == len(caught)
     assert "The hook Watching failed with RuntimeError" in str(caught[0].message)
     assert WORDS not in str(caught[0].message)
-    assert (2 if where == "record" else 4) == engine._hooks.failures
-    assert 2 * 5 == len(after.seen)
+    assert (2 if where == "record" else 8) == engine._hooks.failures
+    assert 2 * 9 == len(after.seen)
 
 
 def test_a_hook_has_no_veto() -> None:

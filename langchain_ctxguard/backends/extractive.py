@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count as counting
 from typing import Any, Literal, NamedTuple
 
@@ -15,6 +16,7 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.backends.worth import (
     ACCEPTED,
     ANSWER,
+    ANSWERED,
     ERROR,
     MUST_KEEP,
     PENDING,
@@ -28,25 +30,30 @@ from langchain_ctxguard.backends.worth import (
 )
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import is_synthetic
-from langchain_ctxguard.core.lexicon import is_acknowledgement
-from langchain_ctxguard.core.render import render_decision, render_fact, render_summary
+from langchain_ctxguard.core.left_out import Kind, counted, kind_shown
+from langchain_ctxguard.core.lexicon import is_acknowledgement, is_formula
+from langchain_ctxguard.core.merge import CLOSED_LENGTH
+from langchain_ctxguard.core.render import CLOSED_SHOWN, closed_items, render_decision, render_fact, render_item, render_summary
 from langchain_ctxguard.core.requests import EARLIER_SHOWN, INTENTS_KEPT, asked_in, recent
 from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, is_request, speaker_of, text_of
 from langchain_ctxguard.core.sentences import (
     Sentence,
     Sign,
+    around_values,
     has_value,
     key_of,
     parts_of,
+    refers_back,
     sentences,
     shape_of,
     signs_of,
     values_in,
+    without_courtesy,
 )
 from langchain_ctxguard.core.terms import covers, is_question, terms
 from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.origin import Origin
-from langchain_ctxguard.domain.summary import Decision, Fact, Rejected, StructuredSummary, SummaryDraft
+from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, Rejected, StructuredSummary, SummaryDraft
 from langchain_ctxguard.ports import SummaryRequest, TokenCounter
 
 INTENT_LENGTH = 600
@@ -61,7 +68,7 @@ PENDING_SHARE = 0.5
 EVICTED_SHARE = 0.4
 """The summary grows by no more than this part of what was evicted, however much its bound would allow."""
 
-SMALL_SHARE = 0.72
+SMALL_SHARE = 0.74
 """The same where little was evicted and all of it is talk: it has few words to spare."""
 
 SMALL_WITH_TOOLS = 0.55
@@ -69,6 +76,12 @@ SMALL_WITH_TOOLS = 0.55
 
 SMALL = 1_000
 """Tokens up to which the summary of little may grow by `SMALL_SHARE`."""
+
+USER_SHARE = 0.4
+"""Part of the room that what people said may take before what tools and the assistant told: nobody can look it up again."""
+
+HEARD = 14.0
+"""From here on a person's sentence is among it: it is no thanks, and no question that was answered."""
 
 URGENT_SHARE = 0.5
 """Part of the room that errors and corrections may take before anything else: who does not see them makes the mistake again."""
@@ -91,6 +104,12 @@ _THREAD_FROM = 200_000
 _CANDIDATES = 300
 """Open items looked at, newest first."""
 
+LEAST = 8.0
+"""What is worth no more is left out where room is short, also if a little is left over: questions that were answered, bare formulas."""
+
+_LOOKED_AT = 200
+"""Items whose cost is summed up to see whether room is short."""
+
 _CALL_LENGTH = 300
 """Characters of a call's arguments that may show what was done."""
 
@@ -105,16 +124,18 @@ _BECAUSE = (" because ", " since ", "因为", "由于")
 _USER_SIGNS = (
     Sign.CORRECTION,
     Sign.EMPHASIS,
+    Sign.PREFERENCE,
     Sign.DEFERRED,
     Sign.PERHAPS_DEFERRED,
     Sign.REQUEST,
     Sign.DECISION,
     Sign.CHOICE,
     Sign.AGREEMENT,
+    Sign.REFUSAL,
     Sign.ERROR,
     Sign.TIME,
 )
-_AI_SIGNS = (Sign.DECISION, Sign.ERROR, Sign.TIME, Sign.DONE, Sign.NOT_DONE, Sign.UNABLE, Sign.NARRATION)
+_AI_SIGNS = (Sign.DECISION, Sign.ERROR, Sign.TIME, Sign.DONE, Sign.NOT_DONE, Sign.UNABLE, Sign.NARRATION, Sign.OUTCOME)
 _OTHER_SIGNS = (Sign.ERROR, Sign.TIME)
 _SIGNS: dict[Origin, tuple[Sign, ...]] = {"user": _USER_SIGNS, "ai": _AI_SIGNS, "tool": _OTHER_SIGNS, "system": _OTHER_SIGNS}
 
@@ -188,6 +209,11 @@ class _Quote(NamedTuple):
     piece: Sentence
     speaker: Speaker
     source: str | None
+    shown: AbstractSet[Sign] = frozenset()
+
+    def kind(self) -> Kind | None:
+        """Return what it is counted as where it is left out."""
+        return kind_shown(self.piece.text, self.speaker, self.shown)
 
     def fact(self) -> Fact:
         quote = None if self.source is None else self.piece.text
@@ -209,12 +235,35 @@ class _Item:
         """Return the value as the draft holds it."""
         return self.value.fact() if isinstance(self.value, _Quote) else self.value
 
+    @property
+    def is_the_users(self) -> bool:
+        """Whether a person said it."""
+        if isinstance(self.value, _Quote):
+            return self.value.speaker == "user"
+        return self.section in ("pending_items", "decisions") if not isinstance(self.value, Fact) else self.value.said_by == "user"
+
+    def trim(self) -> None:
+        """Tell of what a person or the assistant said no greeting and no thanks; what is stressed stays whole."""
+        if isinstance(self.value, _Quote) and self.value.speaker in ("user", "ai") and self.score < STRESSED:
+            self.value = self.value._replace(piece=without_courtesy(self.value.piece))
+
+    def shorten(self) -> None:
+        """Tell of a sentence of the assistant's only the clauses around its values."""
+        if isinstance(self.value, _Quote) and self.value.speaker == "ai":
+            self.value = self.value._replace(piece=around_values(self.value.piece))
+
     def line(self) -> str:
         """Return the line it will take in the rendered summary."""
         value = self.settled()
         if isinstance(value, Fact):
             return render_fact(value)
-        return render_decision(value) if isinstance(value, Decision) else value
+        if isinstance(value, Decision):
+            return render_decision(value.model_copy(update={"said_by": value.said_by or "user"}))
+        return _quoted(value) if self.section == "pending_items" else value
+
+
+def _quoted(text: str) -> str:
+    return render_item(PendingItem(text=text, asked_by="user"))
 
 
 @dataclass(slots=True)
@@ -252,10 +301,19 @@ class _Reading:
     """Place of the last answer that ended a turn and did not say it failed or ask back."""
 
     last_request: int | None = None
-    finished_todos: set[str] = field(default_factory=set)
+    finished_todos: dict[str, None] = field(default_factory=dict)
     calls: dict[str, str] = field(default_factory=dict)
     offered: list[str] = field(default_factory=list)
     """Keys of the sentences of the last answer."""
+
+    accepted: set[str] = field(default_factory=set)
+    """Keys of what the user agreed to, or went on from."""
+
+    retold: set[str] = field(default_factory=set)
+    """Keys of sentences whose first part stands among the decisions; the rest asks."""
+
+    is_asked: bool = False
+    """Whether the message before asked the user something."""
 
     places: Iterator[int] = field(default_factory=counting)
 
@@ -313,46 +371,68 @@ class _Reading:
             pieces[-1] = pieces[-1]._replace(goes_on=True)
         shown = signs_of(text, pieces, _SIGNS[speaker])
         asked = sum(is_question(piece.text) for piece in pieces) if speaker in ("user", "ai") else 0
+        asks_for_more = sum(Sign.REQUEST in signs or is_question(piece.text) for piece, signs in zip(pieces, shown, strict=True)) > 1
         error_at = _error_line(shown) if is_error else None
         is_pasted = speaker == "user" and len(pieces) > PASTED
-        standing = Standing(speaker, is_reply, is_brief=len(pieces) <= BRIEF)
+        standing = Standing(speaker, is_reply or (speaker == "user" and self.is_asked), is_brief=len(pieces) <= BRIEF)
+        is_long = len(pieces) > OPENING
+        if speaker != "tool":
+            self.is_asked = speaker == "ai" and (self.is_asked or bool(asked))
         edges = (0, len(pieces) - 1) if speaker == "tool" and len(pieces) > 2 else ()  # noqa: PLR2004 - a middle to stand out from
-        if speaker == "user" and not is_pasted and pieces and Sign.AGREEMENT in shown[0]:
-            self._accept()
+        if speaker == "user" and not is_pasted and pieces and _goes_along(text, shown):
+            self._accept(text)
         if is_reply:
             self.offered = []
         for index, (piece, signs) in enumerate(zip(pieces, shown, strict=True)):
             place = next(self.places)
-            if is_acknowledgement(piece.text):
+            if is_acknowledgement(piece.text) or is_formula(piece.text):
                 continue
             if speaker in ("user", "ai"):
-                self._sort(piece, signs, speaker, place, is_only=asked == 1)
+                self._sort(piece, signs, speaker, place, is_only=asked == 1, is_alone=not asks_for_more)
             score = (
                 ERROR
                 if index == error_at
-                else worth(piece.text, signs, standing._replace(is_pasted=is_pasted and index >= OPENING)) + 4 * (index in edges)
+                else worth(
+                    piece.text,
+                    signs,
+                    standing
+                    if not (is_pasted or is_long)
+                    else Standing(*standing[:2], is_pasted and index >= OPENING, is_long and _is_item(text, piece)),
+                )
+                + 4 * (index in edges)
             )
-            self.add("facts", piece.text, _Quote(piece, speaker, source), score + ANSWER * (is_reply and index == 0), place)
+            self.add("facts", piece.text, _Quote(piece, speaker, source, signs), score + ANSWER * (is_reply and index == 0), place)
             if is_reply:
                 self.offered.append(key_of(piece.text))
         return set().union(*shown)
 
-    def _accept(self) -> None:
-        """What the user agrees to is no longer just something the assistant said."""
-        for key in self.offered[:OFFERED]:
+    def _accept(self, text: str) -> None:
+        """What the user agrees to is no longer just something the assistant said: of a long list only what the user names of it."""
+        offered = self.offered[:OFFERED]
+        if len(offered) > BRIEF:
+            named = values_in(text)
+            offered = [key for key in offered if named & values_in(key)] or offered[:1]
+        for key in offered:
             if (item := self.items.get(("facts", key))) is not None:
                 item.score += ACCEPTED
+                self.accepted.add(key)
         self.offered = []
 
-    def _sort(self, piece: Sentence, signs: AbstractSet[Sign], speaker: Speaker, place: int, *, is_only: bool) -> None:
+    def _sort(self, piece: Sentence, signs: AbstractSet[Sign], speaker: Speaker, place: int, *, is_only: bool, is_alone: bool) -> None:
+        # "... anything else?" asks for nothing.
         asks = is_question(piece.text)
+        if asks and speaker == "ai":
+            asks = not without_courtesy(piece).goes_on
         decided = _decided(piece, signs, asks=asks)
         if decided is not None:
             self.add("decisions", decided.text, _decision(decided), choice_worth(speaker), place)
+            if decided.text != piece.text and not has_value(piece.text[len(decided.text) :]):
+                self.retold.add(key_of(piece.text))
         if asks and not (speaker == "user" and Sign.REQUEST in signs):
             self.questions.append(_Question(piece.shown, place, speaker, is_only))
         if speaker == "user":
-            is_standing = Sign.DEFERRED in signs or (Sign.PERHAPS_DEFERRED in signs and Sign.REQUEST in signs)
+            # "After that I want lunch" puts nothing off where nothing else is asked.
+            is_standing = Sign.DEFERRED in signs or (Sign.PERHAPS_DEFERRED in signs and Sign.REQUEST in signs and not is_alone)
             if is_standing or (Sign.REQUEST in signs and Sign.EMPHASIS not in signs and Sign.CORRECTION not in signs):
                 self.wishes.append(_Wish(piece.shown, place, is_standing))
             return
@@ -371,9 +451,9 @@ class _Reading:
         for todo in todos:
             if isinstance(todo, dict) and isinstance(todo.get("content"), str) and todo["content"].strip():
                 if todo.get("status") in ("completed", "cancelled", "done"):
-                    self.finished_todos.add(key_of(todo["content"]))
+                    self.finished_todos[key_of(todo["content"])] = None
                 else:
-                    self.finished_todos.discard(key_of(todo["content"]))
+                    self.finished_todos.pop(key_of(todo["content"]), None)
                     self.wishes.append(_Wish(clipped(todo["content"].strip(), INTENT_LENGTH // 2), next(self.places), is_standing=True))
 
     def add(self, section: Section, text: str, value: str | Fact | Decision | _Quote, score: float, place: int) -> None:
@@ -391,13 +471,15 @@ class _Reading:
         for wish in sorted(self.wishes, key=lambda wish: wish.place)[-_CANDIDATES:]:
             if not self._is_settled(wish, done):
                 self.add("pending_items", wish.sentence, wish.sentence, PENDING, wish.place)
+            elif (asked := self.items.get(("facts", key_of(wish.sentence)))) is not None and asked.score < STRESSED and not has_value(asked.key):
+                asked.score -= ANSWERED
         answers = [(place, terms(words)) for place, words in self.answers[-_CANDIDATES:]]
         for question in self.questions[-_CANDIDATES:]:
             if not self._is_answered(question, answers):
                 self.add("open_questions", question.sentence, question.sentence, QUESTION, question.place)
-            elif (asked := self.items.get(("facts", key_of(question.sentence)))) is not None and asked.score < STRESSED and not has_value(asked.key):
+            elif (asked := self.items.get(("facts", key_of(question.sentence)))) is not None and self._has_served(asked):
                 asked.score -= SETTLED
-        shown_elsewhere = {key for section, key in self.items if section != "facts"}
+        shown_elsewhere = {key for section, key in self.items if section != "facts"} | self.retold
         intent = " ".join(clipped(self.intent, INTENT_LENGTH).lower().split())
         told = "\n".join(" ".join(text.lower().split()) for text in requests)
         for (section, key), item in list(self.items.items()):
@@ -405,10 +487,15 @@ class _Reading:
             is_request = section == "decisions" and item.score == choice_worth("user") and not _signs(key) & {Sign.DECISION}
             is_latest = item.place >= self.intent_place and (section != "decisions" or is_request) and key in intent
             is_in_intent = is_latest or ((section == "facts" or is_request) and key in told)
-            if is_in_intent and section == "facts" and item.score >= STRESSED:
+            is_told = section == "facts" and key in shown_elsewhere
+            if is_in_intent and not is_told and section == "facts" and item.score >= STRESSED:
                 continue  # What is stressed outlives the request it came with.
-            if is_in_intent or (section == "facts" and key in shown_elsewhere):
+            if is_in_intent or is_told:
                 del self.items[section, key]
+
+    def _has_served(self, asked: _Item) -> bool:
+        """Say whether a question that was answered tells nothing besides: no value, no proposal somebody agreed to."""
+        return asked.score < STRESSED and not has_value(asked.key) and asked.key not in self.accepted
 
     def _is_settled(self, wish: _Wish, done: Sequence[tuple[int, frozenset[str], float]]) -> bool:
         if key_of(wish.sentence) in self.finished_todos:
@@ -426,6 +513,17 @@ class _Reading:
         if question.speaker == "user":
             return bool(later) and (question.is_only or not wanted or any(wanted & found for found in later))
         return any(covers(found, wanted, 0.5) for found in later)
+
+
+def _is_item(text: str, piece: Sentence) -> bool:
+    """Say whether a sentence is a line of a list."""
+    lead = text[max(0, piece.start - 3) : piece.start]
+    return any(mark in lead for mark in "-*•|") or piece.text[:3].rstrip(")、 ").rstrip(".").isdigit()
+
+
+def _goes_along(text: str, shown: Sequence[AbstractSet[Sign]]) -> bool:
+    """Say whether a person's message agrees to what was told last, or goes on from it ("where is that hotel?") without turning it down."""
+    return Sign.REFUSAL not in shown[0] and (Sign.AGREEMENT in shown[0] or (len(shown) <= BRIEF and refers_back(text)))
 
 
 def _signs(text: str) -> AbstractSet[Sign]:
@@ -467,7 +565,10 @@ def _decided(piece: Sentence, signs: AbstractSet[Sign], *, asks: bool) -> Senten
         return piece
     at = max(piece.text.rfind(mark) for mark in (", ", "，"))
     first = piece._replace(text=piece.text[:at].rstrip(), goes_on=False)
-    return first if at > 0 and not is_acknowledgement(first.text) and Sign.CHOICE in _signs(first.text) else None
+    if at > 0 and not is_acknowledgement(first.text) and Sign.CHOICE in _signs(first.text):
+        return first
+    # "Could you cancel it and book the other one instead?" is no question.
+    return piece if Sign.REQUEST in signs else None
 
 
 def _bare(text: str) -> str:
@@ -514,8 +615,15 @@ class _Selection:
     def _chosen(self, room: int, told: str) -> list[_Item]:
         """Return what has room: what went wrong first, then what is new, then what was carried over; what repeats values comes last."""
         ranked = self._ranked()
+        for item in ranked[:_LOOKED_AT]:
+            item.trim()
+        if sum(self._cost(item.line()) for item in ranked[:_LOOKED_AT]) > room:
+            ranked = [item for item in ranked if item.score > LEAST]
+            for item in ranked[:_LOOKED_AT]:
+                item.shorten()
         fill = _Fill(room, self._cost, set(values_in(told)))
         fill.take((item for item in ranked if item.section == "facts" and item.score >= URGENT), int(room * URGENT_SHARE))
+        fill.take((item for item in ranked if item.is_the_users and item.score >= HEARD), int(room * USER_SHARE))
         fill.take((item for item in ranked if item.place >= 0 and fill.is_new(item)), int(room * NEW_SHARE))
         fill.take((item for item in ranked if fill.is_new(item)), room)
         fill.take(ranked, room)
@@ -561,14 +669,47 @@ class _Selection:
         return [item for _, _, item in ranks]
 
     def _within_bound(self, intent: str, forced: list[_Item], kept: list[_Item]) -> SummaryDraft:
-        """Drop the least missed until the whole fits: counters need not be additive."""
-        told = self._told_cost()
+        """Drop the least missed until the whole fits, with what stands around it: counters need not be additive."""
         while True:
-            draft = _draft_of(intent, [*forced, *kept])
-            shown = StructuredSummary.model_validate(draft.model_dump(exclude={"dropped_keys"}))
-            if not kept or text_tokens(self._count, render_summary(shown, version=1)) + told <= self._bound:
+            draft = self._counted(_draft_of(intent, [*forced, *kept]), [*forced, *kept])
+            if not kept or text_tokens(self._count, render_summary(self._as_shown(draft), version=1)) <= self._bound:
                 return draft
             kept = kept[max(1, len(kept) // 16) :]
+
+    def _counted(self, draft: SummaryDraft, told: Sequence[_Item]) -> SummaryDraft:
+        """Return the draft with a count of the new errors, corrections, amounts and dates it does not tell."""
+        shown = {item.key for item in told}
+        values = {value for text in (draft.user_intent, *self._requests) for value in values_in(text)}.union(*(values_in(item.key) for item in told))
+        missing = (weighty for key, weighty in self._weighty.items() if key not in shown)
+        left_out = counted(kind for kind, told_by_it in missing if kind != "amounts" or not told_by_it <= values)
+        return draft.model_copy(update={"left_out": left_out})
+
+    @cached_property
+    def _weighty(self) -> dict[str, tuple[Kind, frozenset[str]]]:
+        """New facts that are counted where they are left out, by key, with their values."""
+        new = (item for item in self._reading.items.values() if item.section == "facts" and item.place >= 0)
+        return {item.key: (kind, values_in(item.key)) for item in new if isinstance(item.value, _Quote) and (kind := item.value.kind()) is not None}
+
+    def _as_shown(self, draft: SummaryDraft) -> StructuredSummary:
+        """Return the draft as it will stand in the summary: beside the requests, everything in somebody's mouth."""
+        goal, *earlier = self._requests
+        # The first request may be the last as well; then it stands there once.
+        intent = goal if goal and draft.user_intent.startswith(goal.rstrip("…")) else draft.user_intent
+        return StructuredSummary(
+            original_goal=goal,
+            user_intent=tuple(filter(None, (intent, *earlier))),
+            pending_items=(*self._closed(), *(PendingItem(text=text, asked_by="user") for text in draft.pending_items)),
+            facts=draft.facts,
+            decisions=tuple(decision.model_copy(update={"said_by": "user"}) for decision in draft.decisions),
+            open_questions=draft.open_questions,
+            left_out=draft.left_out,
+        )
+
+    def _closed(self) -> Iterator[PendingItem]:
+        """Yield finished steps of a plan, as many as are shown: the summary names them whether or not the draft does."""
+        known = () if self._request.previous is None else closed_items(self._request.previous)
+        finished = [*(item.text for item in known), *self._reading.finished_todos]
+        yield from (PendingItem(text=clipped(text, CLOSED_LENGTH), state="done", in_plan=True) for text in finished[-CLOSED_SHOWN:])
 
 
 @dataclass(slots=True)
@@ -581,13 +722,18 @@ class _Fill:
     """Words with digits that something chosen shows."""
 
     chosen: list[_Item] = field(default_factory=list)
+    _shown: list[frozenset[str]] = field(default_factory=list)
+    """The same, for each that was chosen."""
+
     _wishes: int = 0
     _taken: set[int] = field(default_factory=set)
 
     def is_new(self, item: _Item) -> bool:
-        """Say whether an item shows a value nothing chosen shows, or is none that lives by its values."""
+        """Say whether an item shows a value nothing chosen shows, or is none that lives by its values, as a person's choice of one is."""
         values = values_in(item.key)
-        return not values or not values <= self.values
+        # One digit is in too many places to say the same, and two values may stand apart in two sentences and mean a third thing here.
+        is_known = any(len(value) > 1 for value in values) and values <= self.values and any(values <= shown for shown in self._shown)
+        return item.is_the_users or not is_known
 
     def take(self, ranked: Iterable[_Item], part: int) -> None:
         """Choose from `ranked` what fits into a part of the room; open items take their own share of it at most, but one always may."""
@@ -606,7 +752,9 @@ class _Fill:
                 self._wishes += price * is_wish
                 self._taken.add(id(item))
                 self.chosen.append(item)
-                self.values |= values_in(item.key)
+                shown = values_in(item.key)
+                self.values |= shown
+                self._shown.append(shown)
             elif (misses := misses + 1) > 40:  # noqa: PLR2004 - the rest would be crumbs
                 break
 

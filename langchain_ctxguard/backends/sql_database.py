@@ -26,8 +26,12 @@ _BEGIN = "ctxguard_begin"
 class Database:
     """A SQLite file or a PostgreSQL database. Safe under threads; a forked child opens connections of its own."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str | URL, *, is_read_only: bool = False) -> None:
         """Prepare to connect; nothing is connected yet.
+
+        Args:
+            url: Where.
+            is_read_only: Nothing can be written through it.
 
         Raises:
             ConfigurationError: the URL names no database that can be used here.
@@ -35,11 +39,21 @@ class Database:
         self.url = read_url(url)
         self.dialect = self.url.get_backend_name()
         self.name = self.url.render_as_string(hide_password=True)
-        self._engine: Engine | None = _engine_of(self.url)
+        self._is_read_only = is_read_only
+        self._engine: Engine | None = _engine_of(self.url, is_read_only=is_read_only)
         self._pid = os.getpid()
         self._inherited: list[Any] = []
         self._lock = ForkSafeLock()
         self._writing = ForkSafeLock()
+
+    def for_reading(self) -> Database:
+        """Return the same database through connections of its own that write nothing.
+
+        Raises:
+            StoreError: it was closed.
+        """
+        self._current()
+        return Database(self.url, is_read_only=True)
 
     @contextmanager
     def reading(self, *, is_snapshot: bool = False) -> Iterator[Connection]:
@@ -62,6 +76,9 @@ class Database:
             claim: The name of what is written to: those who claim the same go one after the other.
             is_followed: It is enough that this is durable when a later transaction on the same SQLite file is.
         """
+        if self._is_read_only:
+            msg = f"The store {self.name} was opened for reading. Nothing was written; whoever may write opens it anew."
+            raise StoreError(msg)
         with self._plainly(), self._turn(), self._current().connect() as connection, _synced(connection, is_synced=not is_followed):
             writer = connection.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
             with writer.begin():
@@ -109,7 +126,7 @@ class Database:
             raise store_error(self.name, error) from error
 
 
-def read_url(url: str) -> URL:
+def read_url(url: str | URL) -> URL:
     """Return a URL with the driver we use, or say why it cannot be used."""
     try:
         read = make_url(url)
@@ -139,7 +156,7 @@ def store_error(name: str, error: SQLAlchemyError) -> StoreError:
     return StoreError(msg)
 
 
-def _engine_of(url: URL) -> Engine:
+def _engine_of(url: URL, *, is_read_only: bool) -> Engine:
     is_sqlite = url.get_backend_name() == "sqlite"
     try:
         engine = create_engine(
@@ -155,6 +172,8 @@ def _engine_of(url: URL) -> Engine:
     if is_sqlite:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
+        if is_read_only:
+            event.listen(engine, "connect", _only_query)
     return engine
 
 
@@ -169,6 +188,10 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
+
+
+def _only_query(connection: Any, _record: Any) -> None:
+    connection.execute("PRAGMA query_only = ON").close()
 
 
 @contextmanager

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, literal, or_, select
 
 from langchain_ctxguard.backends.sql_database import Database
 from langchain_ctxguard.backends.sql_rows import name_digest, shown, written
 from langchain_ctxguard.backends.sql_schema import terms, texts
-from langchain_ctxguard.core.search_terms import index_terms, query_terms, ranked
+from langchain_ctxguard.core.search_terms import SATURATION, index_terms, query_terms, ranked, rarities
 from langchain_ctxguard.domain.hit import Hit
 
 _LAST = "\U0010ffff"
+_AT_ONCE = 500
+"""Texts asked for in one statement."""
+
+_READ = 20_000
+"""Rows that are read to rank all that matches; where words are so common, the database chooses what is worth ranking."""
+
+_SPARE = 20
+"""How many times more texts are ranked then than are asked for."""
 
 
 class SqlIndex:
@@ -31,7 +40,7 @@ class SqlIndex:
             return
         where = self._space(space)
         with self._database.writing(claim=where) as connection:
-            ids = {key: _fresh(connection, where, key) for key in counted}
+            ids = _fresh(connection, where, list(counted))
             rows = [
                 {"space": where, "term": term, "text": ids[key], "count": count}
                 for key, counts in counted.items()
@@ -48,10 +57,11 @@ class SqlIndex:
         where = self._space(space)
         with self._database.reading(is_snapshot=True) as connection:
             total = connection.execute(select(func.count()).select_from(texts).where(texts.c.space == where)).scalar_one()
+            having, only = _common(connection, where, asked, beginnings, total=total, limit=limit)
             found = connection.execute(
                 select(texts.c.key, terms.c.term, terms.c.count)
                 .join_from(terms, texts, texts.c.id == terms.c.text)
-                .where(terms.c.space == where, _matches(asked, beginnings))
+                .where(terms.c.space == where, _matches(asked, beginnings), *([] if only is None else [terms.c.text.in_(only)]))
             ).all()
         matches: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         for key, term, count in found:
@@ -60,7 +70,7 @@ class SqlIndex:
             for beginning in beginnings:
                 if term.startswith(beginning):
                     matches[written(key)][beginning] += count
-        return [Hit(key=key, score=score) for key, score in ranked(matches, texts=total, limit=limit)]
+        return [Hit(key=key, score=score) for key, score in ranked(matches, texts=total, limit=limit, having=having)]
 
     def purge(self, space: str) -> int:
         """Forget all texts of a space."""
@@ -74,17 +84,53 @@ class SqlIndex:
         return name_digest(self._tenant, space)
 
 
-def _fresh(connection: Connection, space: bytes, key: str) -> int:
-    """Return the number of a text with no terms left from before."""
-    name = name_digest(key)
-    here = (texts.c.space == space) & (texts.c.name == name)
-    former = connection.execute(select(texts.c.id).where(here)).scalar()
-    if former is not None:
-        connection.execute(delete(terms).where(terms.c.text == former))
-        return int(former)
-    return int(connection.execute(insert(texts).values(space=space, name=name, key=shown(key)).returning(texts.c.id)).scalar_one())
+def _fresh(connection: Connection, space: bytes, keys: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of texts with no terms left from before; those that are not there yet get one."""
+    names = {name_digest(key): key for key in keys}
+    former = _numbers(connection, space, list(names))
+    known = list(former.values())
+    for start in range(0, len(known), _AT_ONCE):
+        connection.execute(delete(terms).where(terms.c.text.in_(known[start : start + _AT_ONCE])))
+    fresh = [{"space": space, "name": name, "key": shown(key)} for name, key in names.items() if name not in former]
+    if fresh:
+        connection.execute(insert(texts), fresh)
+        former |= _numbers(connection, space, [row["name"] for row in fresh])
+    return {key: former[name] for name, key in names.items()}
+
+
+def _numbers(connection: Connection, space: bytes, names: Sequence[Any]) -> dict[bytes, int]:
+    found: dict[bytes, int] = {}
+    for start in range(0, len(names), _AT_ONCE):
+        some = (texts.c.space == space) & texts.c.name.in_(names[start : start + _AT_ONCE])
+        found |= {bytes(row[0]): int(row[1]) for row in connection.execute(select(texts.c.name, texts.c.id).where(some)).all()}
+    return found
+
+
+def _common(
+    connection: Connection, space: bytes, asked: list[str], beginnings: list[str], *, total: int, limit: int
+) -> tuple[dict[str, int] | None, list[int] | None]:
+    """Return how many texts have each term and the texts worth ranking, where more rows match than are to be read; else nothing."""
+    label = case(*((_span(beginning), literal(beginning)) for beginning in beginnings), else_=terms.c.term) if beginnings else terms.c.term
+    here = (terms.c.space == space) & _matches(asked, beginnings)
+    counted = connection.execute(select(label, func.count(terms.c.text.distinct())).where(here).group_by(label)).all()
+    having = {str(row[0]): int(row[1]) for row in counted}
+    if sum(having.values()) <= _READ:
+        return None, None
+    worth = case(*((label == term, value) for term, value in rarities(total, having).items()), else_=0.0)
+    best = (
+        select(terms.c.text)
+        .where(here)
+        .group_by(terms.c.text)
+        .order_by(func.count(label.distinct()).desc(), func.sum(worth * terms.c.count / (terms.c.count + SATURATION)).desc(), terms.c.text)
+        .limit(max(limit, 0) * _SPARE + _SPARE)
+    )
+    return having, [int(row[0]) for row in connection.execute(best).all()]
+
+
+def _span(beginning: str) -> ColumnElement[bool]:
+    return (terms.c.term >= beginning) & (terms.c.term <= beginning + _LAST)
 
 
 def _matches(asked: list[str], beginnings: list[str]) -> ColumnElement[bool]:
-    spans = [(terms.c.term >= beginning) & (terms.c.term <= beginning + _LAST) for beginning in beginnings]
+    spans = [*map(_span, beginnings)]
     return or_(terms.c.term.in_(asked), *spans) if asked else or_(*spans)

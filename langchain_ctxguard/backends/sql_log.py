@@ -37,18 +37,18 @@ _AT_ONCE = 10_000
 
 # Built once: to build a statement takes longer than to run it.
 _HEAD = select(
-    streams.c.id,
+    *_PLACE,
     select(func.max(entries.c.seq)).where(entries.c.stream == streams.c.id).scalar_subquery().label("seq"),
     select(entries.c.hash).where(entries.c.stream == streams.c.id).order_by(entries.c.seq.desc()).limit(1).scalar_subquery().label("hash"),
 ).where(streams.c.address == bindparam("address"))
 _READ = (
-    select(*_ROW)
+    select(*_PLACE, *_ROW)
     .join(streams, streams.c.id == entries.c.stream)
     .where(streams.c.address == bindparam("address"), entries.c.seq > bindparam("since"))
     .order_by(entries.c.seq)
 )
 _HEADS = select(
-    streams.c.address,
+    *_PLACE,
     select(func.max(entries.c.seq)).where(entries.c.stream == streams.c.id).scalar_subquery(),
 ).where(streams.c.address.in_(bindparam("addresses", expanding=True)))
 _FIND = (
@@ -85,6 +85,8 @@ class SqlLog:
         address = bytes.fromhex(stream.address)
         with self._database.writing(claim=address) as connection:
             last = connection.execute(_HEAD, {"address": address}).first()
+            if last is not None:
+                _require_names(stream, last)
             head = (0, GENESIS) if last is None or last.seq is None else (last.seq, _hex(stream, last.seq, last.hash))
             added = appended(stream, head, bodies, clock=self._clock, refs=refs, expected=expected)
             if added:
@@ -100,18 +102,23 @@ class SqlLog:
         require_tenant(self._tenant, stream)
         with self._database.reading() as connection:
             rows = connection.execute(_READ, {"address": bytes.fromhex(stream.address), "since": since}).all()
-        return [_entry(stream, Row(*row)) for row in rows]
+        for row in rows[:1]:
+            _require_names(stream, row)
+        return [_entry(stream, Row(*row[len(_PLACE) :])) for row in rows]
 
     def heads(self, streams: Sequence[Stream]) -> list[int]:
         """Return the number of the last entry of each stream, 0 for an empty one, in one query."""
         for stream in streams:
             require_tenant(self._tenant, stream)
         addresses = [bytes.fromhex(stream.address) for stream in streams]
+        named = dict(zip(addresses, streams, strict=True))
         found: dict[bytes, int] = {}
         with self._database.reading() as connection:
             for start in range(0, len(addresses), _AT_ONCE):
                 rows = connection.execute(_HEADS, {"addresses": addresses[start : start + _AT_ONCE]}).all()
-                found.update({row[0]: row[1] for row in rows})
+                for row in rows:
+                    _require_names(named[row.address], row)
+                    found[row.address] = row[len(_PLACE)]
         return [found.get(address) or 0 for address in addresses]
 
     def find(self, ref: str) -> list[Entry]:
@@ -125,7 +132,10 @@ class SqlLog:
             query, given = _FIND_OF_TENANT, {**given, "tenant": name_digest(self._tenant)}
         with self._database.reading() as connection:
             rows = connection.execute(query, given).all()
-        found = [_entry(_stream(Place(*row[: len(_PLACE)])), Row(*row[len(_PLACE) :])) for row in rows]
+        # Many entries, few streams.
+        places = {row[0]: row[: len(_PLACE)] for row in rows}
+        streams = {number: _stream(Place(*place)) for number, place in places.items()}
+        found = [_entry(streams[row[0]], Row(*row[len(_PLACE) :])) for row in rows]
         return [entry for entry in found if ref in entry.refs and self._tenant in {None, entry.stream.tenant}]
 
     def verify(self, anchor: Anchor | None = None) -> list[Finding]:
@@ -164,6 +174,12 @@ class SqlLog:
             yield from row_findings(place, mine, its_names, anchored)
         yield from (_orphan(stream_id) for stream_id in dict.fromkeys([*rows.rest(), *names.rest()]))
         yield from missing_streams(seen, anchored)
+
+
+def _require_names(stream: Stream, row: Any) -> None:
+    """Refuse a stream that is shown under other names than its own: by these a database tells who may write it."""
+    if (row.tenant, row.kind, row.key) != (shown(stream.tenant), shown(stream.kind), shown(stream.key)):
+        raise LogTamperedError(stream, seq=0, reason="its names are not those of its address")
 
 
 def _hex(stream: Stream, seq: Any, digest: Any) -> str:

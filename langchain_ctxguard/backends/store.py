@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Self
 
+from langchain_ctxguard.backends.forked import ForkSafeLock
 from langchain_ctxguard.domain.anchor import Anchor, Finding
 from langchain_ctxguard.domain.log import Stream
 from langchain_ctxguard.errors import ConfigurationError
@@ -23,6 +24,9 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 class GuardStore:
     """Log, blobs and index of one tenant. Whoever opens it closes it; safe under threads, and after a fork."""
+
+    refuses: frozenset[str] = frozenset()
+    """Kinds of streams that cannot be written through this store: none, unless it is an agent's view of one."""
 
     log: VerifiableLog
     """What happened: append-only and chained."""
@@ -51,6 +55,8 @@ class GuardStore:
         self.limits = limits
         """What this store cannot give, by a short name, each in a sentence: empty for SQLite and PostgreSQL."""
         self._database = database
+        self._for_reading: GuardStore | None = None
+        self._lock = ForkSafeLock()
 
     @classmethod
     def open(cls, url: str | BaseStore, *, tenant: str = "default", clock: Clock | None = None) -> Self:
@@ -88,10 +94,7 @@ class GuardStore:
     @classmethod
     def _in_database(cls, url: str, tenant: str, clock: Clock | None) -> Self:
         # SQLAlchemy is loaded when a database is opened, and not before.
-        from langchain_ctxguard.backends.sql_blobs import SqlBlobs
         from langchain_ctxguard.backends.sql_database import Database
-        from langchain_ctxguard.backends.sql_index import SqlIndex
-        from langchain_ctxguard.backends.sql_log import SqlLog
         from langchain_ctxguard.backends.sql_migrate import require_schema
 
         database = Database(url)
@@ -100,6 +103,14 @@ class GuardStore:
         except BaseException:
             database.close()
             raise
+        return cls._over(database, tenant, clock)
+
+    @classmethod
+    def _over(cls, database: Database, tenant: str, clock: Clock | None) -> Self:
+        from langchain_ctxguard.backends.sql_blobs import SqlBlobs
+        from langchain_ctxguard.backends.sql_index import SqlIndex
+        from langchain_ctxguard.backends.sql_log import SqlLog
+
         log = SqlLog(database, tenant=tenant, clock=clock)
         return cls(log=log, blobs=SqlBlobs(database, tenant=tenant), index=SqlIndex(database, tenant=tenant), tenant=tenant, database=database)
 
@@ -131,8 +142,24 @@ class GuardStore:
         """Return where every stream ends now, to be kept where whoever can write the store cannot."""
         return self.log.anchor()
 
+    def for_reading(self) -> GuardStore:
+        """Return the same store through connections of its own that write nothing; it is closed with this one.
+
+        Where there is no database, there are no connections either, and it is this store itself.
+        """
+        if self._database is None:
+            return self
+        with self._lock:
+            if self._for_reading is None:
+                self._for_reading = self._over(self._database.for_reading(), self.tenant, None)
+            return self._for_reading
+
     def close(self) -> None:
         """Close the connections of this process. A `BaseStore` is closed by whoever opened it."""
+        with self._lock:
+            apart, self._for_reading = self._for_reading, None
+        if apart is not None:
+            apart.close()
         if self._database is not None:
             self._database.close()
 

@@ -18,7 +18,7 @@ def build_app() -> typer.Typer:
     # Importing this package must stay free.
     import typer
 
-    from langchain_ctxguard.cli import audit, compact, constraints, export, init, migrate, review, sample, schema, versions
+    from langchain_ctxguard.cli import audit, compact, consents, constraints, export, init, migrate, policy, review, sample, schema, versions
     from langchain_ctxguard.cli.demo_options import demo
 
     app = typer.Typer(
@@ -32,6 +32,11 @@ def build_app() -> typer.Typer:
     app.command("compact")(compact.compact)
     app.command("demo")(demo)
     app.command("constraints")(constraints.constraints)
+    ledger = typer.Typer(help="Look into the consent ledger.", no_args_is_help=True)
+    ledger.command("list")(consents.consents_list)
+    ledger.command("history")(consents.consents_history)
+    app.add_typer(ledger, name="consents")
+    app.command("explain")(consents.explain)
     app.command("schema")(schema.schema)
     app.command("init")(init.init)
     app.command("migrate")(migrate.migrate)
@@ -40,6 +45,11 @@ def build_app() -> typer.Typer:
     app.command("diff")(versions.diff)
     app.command("rollback")(versions.rollback)
     app.command("verify")(versions.verify)
+    rules = typer.Typer(help="Read a tool policy, ask it about a call, hold it to cases.", no_args_is_help=True)
+    rules.command("check")(policy.check)
+    rules.command("explain")(policy.explain)
+    rules.command("test")(policy.hold)
+    app.add_typer(rules, name="policy")
     app.command("export")(export.export)
     app.command("audit")(audit.audit)
     app.command("sample")(sample.sample)

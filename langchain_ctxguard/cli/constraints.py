@@ -37,14 +37,16 @@ def constraints(
     from langchain_ctxguard.errors import ConfigurationError
 
     try:
-        rules = GuardConfig.from_file(config).constraints
+        loaded = GuardConfig.from_file(config)
+        rules = loaded.constraints
         for rule in rules:
             if rule.validator is not None and not isinstance(rule.validator, str):
                 prepared_check(rule)
     except ConfigurationError as error:
         typer.echo(printable(f"ctxguard constraints: {error}", keep="\n"), err=True)
         raise typer.Exit(_CANNOT_START) from error
-    found = [(rule, standing_of(rule)) for rule in rules]
+    enforced, asked = (loaded.tools.enforced, loaded.tools.asked) if loaded.tools is not None else ((), ())
+    found = [(rule, standing_of(rule, enforced_by=enforced, asked_by=asked)) for rule in rules]
     if as_json:
         write_json({"constraints": [_as_data(rule, standing) for rule, standing in found]}, None)
         return

@@ -40,6 +40,32 @@ constraints:
   #   scope: {kind: workspace, value: /srv/app}     # global, thread, workspace, tool, agent
   #   expires_at: 2030-01-01T00:00:00Z              # with its time zone
 
+# Which tool calls are allowed. Code decides this, not the model, for tools wrapped with `guard.tools(tools)`. `ctxguard policy check` reads it,
+# `ctxguard policy explain --call '{"tool": "delete_order"}'` says why, `ctxguard policy test cases.yaml` holds it to your cases.
+tools:
+  default: allow                         # allow, ask, deny: what no rule speaks of
+  rules:
+    - id: ask-before-deleting
+      tool: ["*delete*", "*remove*", "*drop*", "*purge*", "*erase*", "*truncate*", "*删除*"]     # names; * and ? in any case
+      verdict: ask
+      irreversible: true                 # runs once, and never when nobody can tell
+      approval: {expires_s: 3600}        # and approver: admin, if not everybody may agree
+    - id: ask-before-modifying
+      tool: ["*modify*", "*update*", "*edit*", "*write*", "*overwrite*", "*rename*", "*修改*", "*更新*"]
+      verdict: ask
+    - id: ask-before-transferring
+      tool: ["*transfer*", "*pay*", "*refund*", "*withdraw*", "*转账*", "*付款*", "*退款*"]
+      verdict: ask
+      irreversible: true
+    - id: ask-before-sending
+      tool: ["*send*", "*email*", "*publish*", "*post*", "*share*", "*发送*", "*发布*"]
+      verdict: ask
+      irreversible: true
+    # - tool: [read_file, write_file]
+    #   paths: {arg: path, within: ., protect: [.git/, "*.pem", .env]}     # links are followed
+    # - tool: fetch
+    #   urls: {arg: url, hosts: ["*.example.com"]}
+
 # When and how the conversation is compacted.
 compaction:
   trigger: [fraction, 0.75]              # of the model's window; null only pins and checks

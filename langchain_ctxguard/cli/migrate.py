@@ -12,7 +12,13 @@ _CANNOT = 2
 
 
 def migrate(
-    url: Annotated[str, typer.Argument(help="The database, e.g. postgresql+psycopg://owner@host/db or sqlite:///ctxguard.db.", show_default=False)],
+    url: Annotated[str, typer.Argument(help="The database, e.g. postgresql+psycopg://owner@host/db or sqlite:///ctxguard.db.")] = "",
+    *,
+    roles: Annotated[bool, typer.Option("--roles", help="Print the SQL that splits the rights in PostgreSQL; nothing is connected or run.")] = False,
+    agent_role: Annotated[str, typer.Option(help="With --roles: the role agents run with.")] = "ctxguard_agent",
+    writer_role: Annotated[str, typer.Option(help="With --roles: the role that records consents and rules.")] = "ctxguard_writer",
+    reader_role: Annotated[str, typer.Option(help="With --roles: the role that only reads.")] = "ctxguard_reader",
+    schema: Annotated[str, typer.Option(help="With --roles: where the tables are.")] = "public",
 ) -> None:
     """Make the tables of a store, or bring them up to date. Run it with a role that may create tables; agents need none that may.
 
@@ -21,7 +27,13 @@ def migrate(
     from langchain_ctxguard.backends.store import migrate_store
     from langchain_ctxguard.errors import ConfigurationError, StoreError
 
+    if not url and not roles:
+        typer.echo("ctxguard migrate: Name the database, e.g. 'sqlite:///ctxguard.db'. Nothing was done.", err=True)
+        raise typer.Exit(_CANNOT)
     try:
+        if roles:
+            _print_roles(agent_role, writer_role, reader_role, schema)
+            return
         before, after = migrate_store(url)
     except (ConfigurationError, StoreError) as error:
         typer.echo(printable(f"ctxguard migrate: {error}", keep="\n"), err=True)
@@ -32,3 +44,14 @@ def migrate(
         typer.echo(f"Made the schema, version {after}.")
     else:
         typer.echo(f"Brought the schema from version {before} to {after}.")
+
+
+def _print_roles(agent: str, writer: str, reader: str, schema: str) -> None:
+    from langchain_ctxguard.backends.sql_roles import role_statements
+
+    statements = role_statements(agent=agent, writer=writer, reader=reader, schema=schema)
+    typer.echo("-- Read it, then run it with psql as the owner of the tables. The three roles must be there, and own nothing here.")
+    typer.echo("BEGIN;")
+    for statement in statements:
+        typer.echo(f"{statement};")
+    typer.echo("COMMIT;")

@@ -10,6 +10,7 @@ from langchain_core.messages import HumanMessage
 
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.evidence import done_files
+from langchain_ctxguard.core.left_out import with_dropped
 from langchain_ctxguard.core.render import (
     open_inferred,
     render_action,
@@ -20,12 +21,13 @@ from langchain_ctxguard.core.render import (
     render_files,
     render_inferred_rule,
     render_item,
+    render_left_out,
     render_references,
     render_summary,
 )
 from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.evidence import Evidence
-from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, StructuredSummary
+from langchain_ctxguard.domain.summary import Decision, Fact, LeftOut, PendingItem, StructuredSummary
 
 Item = TypeVar("Item")
 _GOAL_SHARE = 0.25
@@ -51,12 +53,17 @@ def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int
     if room <= 0:
         return empty
 
+    no_text = text_tokens(count, "")
+
     def cost(line: str) -> int:
-        return text_tokens(count, f"- {line}\n") + 1
+        # A line is no message: what a message costs besides its text is paid once, by the frame.
+        return text_tokens(count, f"- {line}\n") - no_text + 1
 
     goal = _shortened(summary.original_goal, int(room * _GOAL_SHARE), cost)
     latest, *earlier = (*summary.user_intent, "")
     latest = goal if latest == summary.original_goal else _shortened(latest, int(room * _GOAL_SHARE), cost)
+    # Whatever is dropped is counted, in a line of its own.
+    room -= text_tokens(count, render_left_out(LeftOut(errors=100, corrections=100, amounts=100))) - no_text
     room -= cost(goal) + (cost(latest) if latest != goal else 0) + 12
     kept, left = _newest([text for text in reversed(earlier) if text], int(room * _EARLIER_SHARE), cost)
     room -= int(room * _EARLIER_SHARE) - left
@@ -76,7 +83,8 @@ def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int
     lists = _shared(kinds, room)
     intents = tuple(text for text in (latest, *reversed(kept)) if text)
     pending = (*lists.pop("closed"), *lists.pop("open"))
-    bounded = summary.model_copy(update={"original_goal": goal, "user_intent": intents, "pending_items": pending, **lists})
+    left_out = with_dropped(summary.left_out, summary.facts, lists["facts"])
+    bounded = summary.model_copy(update={"original_goal": goal, "user_intent": intents, "pending_items": pending, "left_out": left_out, **lists})
     return _trimmed(bounded, version=version, max_tokens=max_tokens, count=count, files=files)
 
 
@@ -148,7 +156,10 @@ def _trimmed(summary: StructuredSummary, *, version: int, max_tokens: int, count
         longest = next((name for name in lists if getattr(summary, name)), None)
         if longest is not None:
             items = getattr(summary, longest)
-            summary = summary.model_copy(update={longest: items[max(1, len(items) // 8) :]})
+            fewer = items[max(1, len(items) // 8) :]
+            summary = summary.model_copy(update={longest: fewer})
+            if longest == "facts":
+                summary = summary.model_copy(update={"left_out": with_dropped(summary.left_out, items, fewer)})
         elif len(summary.user_intent) > 1:
             summary = summary.model_copy(update={"user_intent": summary.user_intent[:-1]})
         elif summary.user_intent or summary.original_goal:

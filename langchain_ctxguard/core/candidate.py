@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.attributes import read_stated, with_values_in_force
 from langchain_ctxguard.core.bounds import bounded_evidence, bounded_summary, text_tokens, with_files_listed
+from langchain_ctxguard.core.carry_over import carried_over, copy_record, held_by
 from langchain_ctxguard.core.clean import Cleaned, clean
 from langchain_ctxguard.core.compile import Compiled, rendered, rendered_digests
 from langchain_ctxguard.core.crossing import (
@@ -28,18 +29,23 @@ from langchain_ctxguard.core.crossing import (
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.evidence import listed_files
 from langchain_ctxguard.core.identity import ANCHORS, is_synthetic, make_cut, message_keys
+from langchain_ctxguard.core.invariants import Broken, broken
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import Bounds, Material, results_by_id
 from langchain_ctxguard.core.merge import Passed, merge
 from langchain_ctxguard.core.provenance import Sources, folded
-from langchain_ctxguard.core.render import render_evidence, render_fact, render_rules, rules_fingerprint
+from langchain_ctxguard.core.render import render_evidence, render_fact, render_files, render_rules, rules_fingerprint
 from langchain_ctxguard.core.requests import asked_in, recent, spoken_in
+from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import SUMMARY, escaped, text_of
 from langchain_ctxguard.core.said import rule_in
 from langchain_ctxguard.core.situation import Plan, Situation
 from langchain_ctxguard.domain.context import ContextBody, ContextHead, Cut
 from langchain_ctxguard.domain.control import ControlField, FieldChange, FieldDiff
+from langchain_ctxguard.domain.copied import Copied
 from langchain_ctxguard.domain.evidence import Stated
+from langchain_ctxguard.domain.invariant import StructuredState
+from langchain_ctxguard.domain.standing import Mode
 from langchain_ctxguard.domain.summary import Fact, StructuredSummary, SummaryDraft
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 from langchain_ctxguard.domain.version import FieldCounts
@@ -195,7 +201,9 @@ class Bench:
     def _compared(self, fields: Sequence[ControlField], head: ContextHead) -> FieldDiff:
         plan = self.plan.fields
         # A value that marks a quote as out of date stands in another's sentence: it is not told by that.
-        body = None if head.body is None else head.body.model_copy(update={"evidence": head.body.evidence.model_copy(update={"retold": {}})})
+        # Nor by a consent whose value happens to be the same.
+        body = None if head.body is None else carried_over(head.body, None)
+        body = None if body is None else body.model_copy(update={"evidence": body.evidence.model_copy(update={"retold": {}})})
         shown = [] if body is None else rendered(body, version=head.version)
         return FieldDiff() if plan is None else compared(fields, shown, self.watched, plan)
 
@@ -264,6 +272,39 @@ class Bench:
             return f"The compaction would save {gain} of the {self.material.tokens} tokens it evicts; at least {int(least)} are asked for."
         return None
 
+    def broken(self, done: Candidate) -> tuple[Broken, ...]:
+        """Return what must hold and would not, if this candidate were committed: first of all that what was read is what it holds."""
+        crossing = self.plan.crossing
+        differs = () if copy_record(crossing.copied, done.head.body).holds else (Broken("copy", "what it holds of the record is not what was read"),)
+        if not (crossing.invariants or crossing.checks):
+            return differs
+        missing = {field.field_id for field in done.missing}
+        told = tuple(field for field in self.watched.checked if field.field_id not in missing)
+        held = held_by(done.head.body)
+        after = self._structured(held, told, unseen=missing_rules(self.situation.rules, done.view.system))
+        return (*differs, *broken(crossing.invariants, self._before, after, checks=crossing.checks))
+
+    @cached_property
+    def broken_now(self) -> tuple[Broken, ...]:
+        """What must hold and does not hold as things are: then the previous context cannot stand in for a refused candidate."""
+        crossing = self.plan.crossing
+        return broken(crossing.invariants, self._before, self._before, checks=crossing.checks)
+
+    @cached_property
+    def _before(self) -> StructuredState:
+        return self._structured(self.plan.crossing.copied, self.watched.checked)
+
+    def _structured(self, copied: Copied, fields: tuple[ControlField, ...], *, unseen: Sequence[str] = ()) -> StructuredState:
+        return StructuredState(
+            constraints={rule.constraint_id: rule for rule in self.situation.rules if rule.constraint_id not in unseen},
+            consents=copied.consents,
+            fields=fields,
+            tools=self.plan.crossing.tools,
+            state={key.name: key.value for key in copied.state},
+            mode=Mode.ACT if copied.standing is None else copied.standing.mode,
+            at=None if copied.consents is None else copied.consents.at,
+        )
+
     @cached_property
     def watched(self) -> Watched:
         """The control fields around this cut."""
@@ -281,6 +322,12 @@ class Bench:
             is_apart=self._is_apart,
             start=situation.start,
         )
+
+    @cached_property
+    def listing_tokens(self) -> int:
+        """What the line that names the files already done takes of the summary's bound."""
+        files = listed_files(with_files_listed(self.material.evidence, max_tokens=self.bounds.summary, count=self.count))
+        return text_tokens(self.count, render_files(files)) if files else 0
 
     @cached_property
     def _stated(self) -> tuple[tuple[Stated, ...], tuple[Stated, ...]]:
@@ -386,9 +433,11 @@ class Bench:
             summary_id=f"ctx-{digest_of(seed)[:24]}",
             request=material.request_key,
             elided=kept.elided,
+            can_read=bool(kept.elided) and self.plan.can_read,
             committed_at=kept.newest,
             rules_fingerprint=rules_fingerprint(situation.rules),
         )
+        body = carried_over(body, self.plan.crossing.copied)
         body = body.model_copy(update={"rendered": rendered_digests(body, render_rules(situation.rules), version=version)})
         head = ContextHead(version=version, cut=kept.cut, body=body)
         return head, situation.view_of(head, material.request, kept.tail)

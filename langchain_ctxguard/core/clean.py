@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from langchain_ctxguard.core.findings import is_own_deed, is_talk, names_something
 from langchain_ctxguard.core.items import is_noted_task, item_of
 from langchain_ctxguard.core.lexicon import (
     addresses_reader,
@@ -12,20 +13,28 @@ from langchain_ctxguard.core.lexicon import (
     gives_order,
     hides_text,
     is_acknowledgement,
+    is_formula,
     is_placeholder,
     tells_to_act,
 )
-from langchain_ctxguard.core.powers import before_power, lends_power
+from langchain_ctxguard.core.powers import before_power, bids, claims_power, denies, lends_power, touches_power
 from langchain_ctxguard.core.provenance import Sources, folded, is_cut, judged, split_sentences, stands_in, uncut
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.said import rule_in
+from langchain_ctxguard.core.sentences import asks
 from langchain_ctxguard.core.terms import is_question
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, Rejected, StructuredSummary, SummaryDraft, Trust
 
+SENTENCE_LIMIT = 300
+"""Characters above which what reads as one sentence is no sentence anybody said: code, a listing, a log."""
+
 ITEM_LIMIT = 600
 """Characters of one item of a summary; a longer one is a retelling, not an item."""
+
+_RESTS = 0.5
+"""Part of a statement's content words that stand in what a tool or the assistant said: it may come from there, and is judged by that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +127,21 @@ def clean(
         # What a person wants stands in the person's words, as a request: the draft's own would be taken for theirs. What nobody asked is a claim.
         told = (*(Fact(statement=piece) for piece in split_sentences(intent) if sources.retold(piece) is None), *told)
         intent = ""
-    pending = door.pending(draft.pending_items)
-    facts = door.facts(told)
+    questions, theirs = door.questions(draft.open_questions)
+    risks, also_theirs = door.risks(draft.open_risks)
+    # What a person said has its place with who said it: among the requests what they ask, among the facts what they tell.
+    said = tuple(dict.fromkeys((*theirs, *also_theirs)))
+    pending = door.pending((*draft.pending_items, *filter(is_question, said)))
+    facts = door.facts((*told, *(Fact(statement=text) for text in said if not is_question(text))))
     summary = StructuredSummary(
         original_goal=_tidy(original_goal),
         user_intent=_latest(intent, latest) or (() if previous is None else previous.user_intent),
         pending_items=pending,
         facts=facts,
         decisions=door.decisions(draft.decisions),
-        open_questions=door.items(draft.open_questions),
-        open_risks=door.items(draft.open_risks),
+        open_questions=questions,
+        open_risks=risks,
+        left_out=draft.left_out,
         language=language,
     )
     lists = (summary.pending_items, summary.facts, summary.decisions, summary.open_questions, summary.open_risks)
@@ -233,9 +247,21 @@ class _Door:
             return None if lends_power(text) else item_of(text, "ai", "", in_plan=True)
         key = self.sources.written_in(text)
         # Only what the assistant noted as its own task is one: the rest of its words, and what it repeats of a tool's, ask for nothing.
-        if key is None or not is_noted_task(text) or self.sources.was_found(text) or not self.admits(text):
+        if key is not None and is_noted_task(text) and not self.sources.was_found(text) and self.admits(text):
+            return item_of(text, "ai", key)
+        return self._translated(text)
+
+    def _translated(self, text: str) -> PendingItem | None:
+        """Return the request a summarizer told in another language, in the person's words: no words of its own enter."""
+        if lends_power(text) or gives_order(text) or hides_text(text) or self.sources.holder(text, None) is not None:
             return None
-        return item_of(text, "ai", key)
+        if self.sources.passed_on(text, share=_RESTS) is not None:
+            return None
+        asked = self.sources.asked_abroad(text)
+        if asked is None:
+            return None
+        words, key = asked
+        return self.known_items.get(folded(_tidy(words))) or item_of(_tidy(words), "user", key)
 
     def decisions(self, told: Iterable[Decision]) -> tuple[Decision, ...]:
         """Return the decisions, each with who said what was chosen."""
@@ -256,9 +282,12 @@ class _Door:
                     chosen, held = _tidy(said[0]), (said[1], "user")
                     known = self.known_decisions.get(folded(chosen))
             by_nobody = held is None or held[1] == "tool"
-            if by_nobody and (tells_to_act(chosen) or self._is_led_by_power(chosen, None, None if held is None else held[0])):
-                self.removed += 1
-                continue
+            if held is None or held[1] != "user":
+                is_led = held is not None and self._is_led_by_power(chosen, None, held[0])
+                is_order = by_nobody and (tells_to_act(chosen) or is_led)
+                if is_order or (held is None and self._is_doubtful(chosen)) or self._is_talk(chosen, *((None, None) if held is None else held[::-1])):
+                    self.removed += 1
+                    continue
             if known is not None:
                 found.setdefault(folded(chosen), known)
                 continue
@@ -292,9 +321,20 @@ class _Door:
         held = self.sources.holder(text, None)
         return held is not None and held[1] == "user"
 
-    def items(self, texts: Iterable[str]) -> tuple[str, ...]:
-        """Return the questions or risks among `texts`: what asks to be done is neither, unless a person said it."""
+    def questions(self, texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the questions among `texts` that nobody has answered, and what of them a person said. A statement is no question."""
+        told = [text for text in texts if not is_placeholder(folded(text))]
+        asked = [text for text in told if folded(_tidy(text)) in self.known_texts or is_question(text) or self.is_the_users(text)]
+        self.removed += len(told) - len(asked)
+        return self._open(asked)
+
+    def risks(self, texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the risks among `texts`, and what of them a person said."""
+        return self._open(texts)
+
+    def _open(self, texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         kept: dict[str, None] = {}
+        theirs: list[str] = []
         for text in texts:
             tidy = _tidy(text)
             if folded(tidy) in self.known_texts:
@@ -302,15 +342,17 @@ class _Door:
                 continue
             if not self.admits(tidy):
                 continue
+            if self.is_the_users(tidy):
+                theirs.append(tidy)
+                continue
             # A known fact has its place and its standing; here it would lose both.
             is_passed_on = folded(tidy) in self.known or self.sources.is_hearsay(tidy)
-            is_no_question = not is_question(tidy) and (tells_to_act(tidy) or is_passed_on)
-            # Nothing here says who asked, so not even a person's claim of power may stand here: it is among the facts, as theirs.
-            if lends_power(tidy) or claims_authority(tidy) or (is_no_question and not self.is_the_users(tidy)):
+            is_no_risk = not is_question(tidy) and (tells_to_act(tidy) or is_passed_on)
+            if is_no_risk or lends_power(tidy) or claims_authority(tidy) or self._is_doubtful(tidy) or self._is_talk(tidy, "ai", None):
                 self.removed += 1
             else:
                 kept[tidy] = None
-        return tuple(kept)
+        return tuple(kept), tuple(theirs)
 
     def facts(self, told: Iterable[Fact]) -> tuple[Fact, ...]:
         facts: dict[str, Fact] = {}
@@ -319,6 +361,7 @@ class _Door:
             if (
                 is_placeholder(statement)
                 or is_acknowledgement(statement)
+                or is_formula(statement)
                 or self._restates_a_pin(folded(statement))
                 or self._distorts_a_pin(folded(statement))
             ):
@@ -353,12 +396,56 @@ class _Door:
             said = self.sources.sentence_of(found.quote, key)
         elif found.source is None or self.sources.origins.get(key) == "ai":
             said, key = self.sources.retold(found.statement) or ("", "")
+            if said and self._answers(found, said, key):
+                return found
+        if len(said) > SENTENCE_LIMIT:
+            # Of a page somebody pasted the lines that were quoted are enough; what only resembles it is no retelling.
+            said = found.statement if uncut(found.statement) in folded(said) else ""
         return found.model_copy(update={"statement": _tidy(said), "said_by": "user", "source": key or None, "quote": None}) if said else found
+
+    def _answers(self, found: Fact, said: str, key: str) -> bool:
+        """Say whether what the assistant said in so many words is its own: an answer is made of the words of its question.
+
+        A request that comes after it goes on from it. A question that repeats its words doubts them.
+        """
+        if found.source is None or not asks(said) or not self.sources.sentence_of(found.statement, found.source):
+            return False
+        goes_on = not is_question(said)
+        return (goes_on or self.sources.is_before(key, found.source)) and self._may_tell(found.statement, found)
 
     def _was_theirs(self, text: str) -> bool:
         """Say whether the summary in force holds `text` within a person's words."""
         plain = uncut(text)
         return bool(plain) and any(stands_in(plain, said, goes_on=is_cut(text)) for said in self.carried)
+
+    def _is_talk(self, statement: str, said_by: Origin | None, source: str | None) -> bool:
+        """Say whether a tool talks instead of reporting, or the assistant talks of power and not of what it did. An error reports."""
+        is_error = self.sources.origins.get(source or "") == "tool" and source not in self.sources.successes
+        if is_error or denies(statement) or not is_talk(statement):
+            return False
+        if said_by == "tool" or self.sources.was_found(statement):
+            return True
+        return touches_power(statement) and not names_something(statement) and not is_own_deed(statement)
+
+    def _is_bidden(self, statement: str, found: Fact) -> bool:
+        """Say whether a tool's words bid somebody do something. A line of a log has that form too, and names what was done to what."""
+        return (found.said_by == "tool" or self.sources.was_found(statement)) and bids(statement)
+
+    def _is_doubtful(self, text: str) -> bool:
+        """Say whether a summarizer's own words speak of power, or rest on words of a tool or the assistant that lend some."""
+        if self.sources.holder(text, None) is not None:
+            return self._is_led_by_power(text, None, None)
+        rests_on = self.sources.passed_on(text, share=_RESTS)
+        if rests_on is None or self.sources.passed_on(text) is None:
+            # Nobody said it, or nobody any more: what a tool said in an earlier round may come back without its source.
+            if touches_power(text) or (is_talk(text) and not denies(text)):
+                return True
+            if rests_on is None:
+                return False
+        said, key = rests_on
+        # What is retold is what it was: talk, or an order.
+        is_tools = self.sources.origins.get(key) == "tool"
+        return lends_power(self.sources.lead_to(said, key)) or (is_tools and ((is_talk(said) and not denies(said)) or bids(said)))
 
     def _is_led_by_power(self, statement: str, quote: str | None, source: str | None) -> bool:
         """Say whether a tool or the assistant lends power in the words around a statement, or around what it is retold from."""
@@ -369,12 +456,11 @@ class _Door:
         return lends_power(self.sources.lead_to(words, source))
 
     def _may_tell(self, statement: str, found: Fact) -> bool:
-        is_known = folded(statement) in self.known
         if gives_order(statement):
             return found.said_by == "user"
-        if found.said_by == "user" or is_known:
+        if found.said_by == "user" or folded(statement) in self.known:
             return True
-        if lends_power(statement) or self._is_led_by_power(statement, found.quote, found.source):
+        if self._lends(statement, found) or self._is_bidden(statement, found):
             return False
         # What a tool's text asks of its reader is no finding, whoever passes it on.
         if addresses_reader(statement) and (found.said_by == "tool" or found.source is None or self.sources.was_found(statement)):
@@ -383,7 +469,13 @@ class _Door:
             return True
         # A rule or an instruction nobody said is no fact, and the model's own words about authority are no source at all.
         is_made_up = found.source is None and (rule_in(statement) is not None or tells_to_act(statement))
-        return not is_made_up and not claims_authority(statement)
+        return not is_made_up and not claims_power(statement)
+
+    def _lends(self, statement: str, found: Fact) -> bool:
+        """Say whether a statement of a tool or the assistant lends power, by its words, by what leads to it, or by what it is retold from."""
+        if lends_power(statement) or self._is_led_by_power(statement, found.quote, found.source):
+            return True
+        return (found.source is None and self._is_doubtful(statement)) or self._is_talk(statement, found.said_by, found.source)
 
 
 def _told_before(summary: StructuredSummary) -> Iterable[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from langchain_ctxguard.core.candidate import Bench, Candidate, is_grave
+from langchain_ctxguard.core.carry_over import copy_record
 from langchain_ctxguard.core.clean import Cleaned, refusal
 from langchain_ctxguard.core.compile import Compiled, rendered
 from langchain_ctxguard.core.effects import (
@@ -20,24 +21,28 @@ from langchain_ctxguard.core.effects import (
     Decided,
     Effect,
     Spending,
+    Stage,
     Summarize,
     SummaryFailure,
     SummaryRequest,
 )
 from langchain_ctxguard.core.identity import is_synthetic
+from langchain_ctxguard.core.invariants import Broken
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, modest, widened
 from langchain_ctxguard.core.provenance import Sources
-from langchain_ctxguard.core.redact import Redaction
+from langchain_ctxguard.core.redact import WITHHELD, Redaction
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, last_request, text_of
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
 from langchain_ctxguard.core.units import PairScan
+from langchain_ctxguard.domain.citation import citations
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.control import ControlField, FieldChange, FieldDiff
+from langchain_ctxguard.domain.copied import CopyRecord
 from langchain_ctxguard.domain.summary import SummaryDraft, Trust
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome, ZoneTokens
-from langchain_ctxguard.errors import ContextBudgetError, RetentionError
+from langchain_ctxguard.errors import CompactionError, ContextBudgetError, InvariantError, RetentionError
 
 __all__ = ["Compacted", "Plan", "Situation", "compaction_flow"]
 
@@ -63,6 +68,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     """
     if situation.missing_before and plan.settings.on_violation == "stop":
         raise _rules_missing(situation.missing_before, "the view given back")
+    plan = _with_texts_redacted(plan)
     began = None if plan.clock is None else plan.clock()
     before = situation.view()
     tokens_before = count(before.all) + plan.tool_tokens
@@ -82,7 +88,13 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     found = yield from _bench(situation, plan, count, record, tokens_before=tokens_before)
     if isinstance(found, CompactionRecord):
         return Compacted(situation.head, before, found, fields=fields_of(situation.head))
+    found = replace(found, began=began)
+    yield Stage("extract")
+    # Read here, where a trace shows what it takes; a bench reads its fields once.
+    found.watched  # noqa: B018
+    yield Stage(None)
     asked = yield from _asked(found)
+    yield Stage("verify")
     record = record.model_copy(
         update={
             "attempts": asked.attempts,
@@ -98,7 +110,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
             "summarizer_remarks": tuple(asked.spent.remarks),
         }
     )
-    return (yield from _judged(replace(found, began=began), asked, before, record))
+    return (yield from _judged(found, asked, before, record))
 
 
 def fields_of(head: ContextHead) -> tuple[ControlField, ...]:
@@ -114,6 +126,11 @@ def _bench(
     is_full = plan.limit is not None and tokens_before > plan.limit
     if not is_full and tokens_before < (situation.head.cool_down or 0):
         reason = f"The last attempt was rejected; the next one waits until the view holds {situation.head.cool_down} tokens."
+        return (yield from _left_alone(record, reason))
+    if plan.crossing.unread is not None:
+        reason = f"What must cross by being copied could not be read ({plan.crossing.unread}); the previous context stays in force."
+        if is_full and plan.limit is not None:
+            yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, reason))
         return (yield from _left_alone(record, reason))
     bounds = bounds_of(situation, plan, repaired, count, tokens_before=tokens_before)
     choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
@@ -146,15 +163,25 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
                 done = bare.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
                 refused = bare.verdict(done, tokens_before=tokens_before, is_full=is_full)
         if refused is None:
-            return (yield from _accepted(bench, done, asked.outcome, asked.strategy, record))
+            broken = bench.broken(done)
+            if not broken:
+                return (yield from _accepted(bench, done, asked.outcome, asked.strategy, record))
+            record = record.model_copy(update={"broken": tuple(one.name for one in broken)})
+            refused = _breaks(broken)
+    # What must hold and does not hold now is no context to fall back on.
+    must_leave = bool(record.broken) and bool(bench.broken_now)
+    if (is_full and plan.settings.on_full == "compact") or must_leave:
+        floor = bench.bounds.floor
+        narrow = replace(bench, bounds=replace(bench.bounds, summary=floor, evidence=floor))
+        done = narrow.candidate(narrow.cleaned(SummaryDraft(), asked.sources), asked.sources)
+        still = narrow.broken(done)
+        if still:
+            yield from _refused(record.model_copy(update={"broken": tuple(one.name for one in still)}), _no_way_on(still))
+        if plan.limit is None or done.tokens <= plan.limit:
+            why = "The window is full" if is_full else "The context cannot stay as it is"
+            reason = f"{refused} {why}, so the oldest messages left the view without a new summary."
+            return (yield from _accepted(narrow, done, Outcome.FELL_BACK, DROP_OLDEST, record, reason=reason))
     if is_full and plan.limit is not None:
-        if plan.settings.on_full == "compact":
-            floor = bench.bounds.floor
-            narrow = replace(bench, bounds=replace(bench.bounds, summary=floor, evidence=floor))
-            done = narrow.candidate(narrow.cleaned(SummaryDraft(), asked.sources), asked.sources)
-            if done.tokens <= plan.limit:
-                reason = f"{refused} The window is full, so the oldest messages left the view without a new summary."
-                return (yield from _accepted(narrow, done, Outcome.FELL_BACK, DROP_OLDEST, record, reason=reason))
         yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, refused or ""))
     # Nothing was carried: the previous context holds what it held.
     counts = record.fields.model_copy(update={"repaired": 0, "carried": 0, "carried_tokens": 0})
@@ -207,9 +234,10 @@ def _kinds(changes: Sequence[FieldChange]) -> str:
     return ", ".join(sorted({change.before.kind.value for change in changes}))
 
 
-def _refused(record: CompactionRecord, error: ContextBudgetError) -> Generator[Effect, Answer, NoReturn]:
-    error.record = record.model_copy(update={"outcome": Outcome.REJECTED, "reason": str(error)})
-    yield Append(error.record)
+def _refused(record: CompactionRecord, error: CompactionError) -> Generator[Effect, Answer, NoReturn]:
+    refused = record.model_copy(update={"outcome": Outcome.REJECTED, "reason": str(error)})
+    error.record = refused
+    yield Append(refused)
     raise error
 
 
@@ -287,16 +315,19 @@ def _request(bench: Bench) -> SummaryRequest:
         evicted=bench.material.evicted,
         sources=bench.material.sources,
         previous=previous,
-        max_tokens=bench.bounds.summary,
+        max_tokens=bench.bounds.summary - bench.listing_tokens,
         count=bench.count,
-        must_keep=_texts_to_keep(bench.plan),
+        must_keep=bench.plan.must_keep,
         language=language_of(said) or (None if previous is None else previous.language),
     )
 
 
-def _texts_to_keep(plan: Plan) -> tuple[str, ...]:
-    """Return the texts to keep as the redactor leaves them: so they stand in what it has seen."""
-    return plan.must_keep if plan.redact is None else tuple(map(Redaction(plan.redact).text, plan.must_keep))
+def _with_texts_redacted(plan: Plan) -> Plan:
+    """Return the plan with the texts to keep as the redactor leaves them: so they stand in what it has seen. What it fails on is not asked for."""
+    if plan.redact is None or not plan.must_keep:
+        return plan
+    left = map(Redaction(plan.redact).text, plan.must_keep)
+    return replace(plan, must_keep=tuple(text for text in left if text != WITHHELD))
 
 
 def _taken(answer: Answer, bench: Bench, asked: _Asked, characters: int, has_evidence: bool) -> str | None:  # noqa: FBT001
@@ -342,6 +373,7 @@ def _accepted(
         reason = " ".join(carried) if outcome is Outcome.REPAIRED else " ".join([reason or _REASONS[outcome], *carried])
     shown = rendered(done.head.body, version=done.head.version) if done.head.body is not None else []
     facts = done.head.body.summary.facts if done.head.body is not None else ()
+    copied = bench.plan.crossing.copied
     record = record.model_copy(
         update={
             "outcome": outcome,
@@ -361,11 +393,20 @@ def _accepted(
             "facts_claimed": sum(fact.status is Trust.CLAIMED for fact in facts),
             "facts_confirmed": sum(fact.status is Trust.CONFIRMED for fact in facts),
             "invariants": _held_to(bench, done.view, strategy),
+            "consents": () if copied.consents is None else citations(copied.consents),
+            "copied": None if copied.is_empty else _copy_of(bench, done),
             "seconds": bench.seconds,
         }
     )
     yield Append(record)
     return Compacted(done.head, done.view, record, fields=_standing(bench), diff=done.diff)
+
+
+def _copy_of(bench: Bench, done: Candidate) -> CopyRecord:
+    crossing = bench.plan.crossing
+    own = (done.head.version,) if crossing.is_consent_change else ()
+    update = {"is_consent_change": crossing.is_consent_change, "checkpoints": (*crossing.checkpoints, *own)}
+    return copy_record(crossing.copied, done.head.body, opened_by=crossing.opened_by).model_copy(update=update)
 
 
 def _held_to(bench: Bench, view: Compiled, strategy: str) -> tuple[str, ...]:
@@ -383,8 +424,10 @@ def _held_to(bench: Bench, view: Compiled, strategy: str) -> tuple[str, ...]:
         ("budget", plan.limit is not None),
         # Where the oldest messages had to go without a summary, nobody asks what that saves.
         ("gain", strategy != DROP_OLDEST),
+        ("copy", not plan.crossing.copied.is_empty),
     )
-    return tuple(name for name, holds in checks if holds)
+    named = (*(rule.title for rule in plan.crossing.invariants), *plan.crossing.checks)
+    return (*(name for name, holds in checks if holds), *named)
 
 
 def _is_carrying(bench: Bench) -> bool:
@@ -419,6 +462,19 @@ def _does_not_fit(needed: int, budget: int, rules: int) -> ContextBudgetError:
         "current request and the newest messages. Nothing was changed. Raise the budget, shorten the rules, or keep less.",
         needed=needed,
         budget=budget,
+    )
+
+
+def _breaks(broken: Sequence[Broken]) -> str:
+    names = "; ".join(f"'{one.name}' ({one.reason})" for one in broken)
+    return f"The compacted view would break what must hold: {names}."
+
+
+def _no_way_on(broken: Sequence[Broken]) -> InvariantError:
+    return InvariantError(
+        f"{_breaks(broken)} Dropping the oldest messages without a summary breaks it too, and the context cannot stay as it is. The model was not "
+        "called and nothing was changed. Put right what the invariant speaks about, or change it under `consents.invariants`.",
+        broken=tuple(one.name for one in broken),
     )
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_ctxguard.core.evidence import listed_files
-from langchain_ctxguard.core.render import render_evidence, render_summary
+from langchain_ctxguard.core.recalled import READ_TOOL, shown_id
+from langchain_ctxguard.core.render import copy_lines, render_evidence, render_summary
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_foreign_summary, text_of
 from langchain_ctxguard.core.units import given_call_id, repair
 from langchain_ctxguard.domain.context import ContextBody
@@ -135,15 +136,16 @@ def compile_view(
         if request is not None:
             messages.append(request)
     kept = list(tail) if is_valid else repair(tail).messages
-    messages += shortened(kept, body.elided) if body is not None and body.elided else kept
+    messages += shortened(kept, body.elided, can_read=body.can_read) if body is not None and body.elided else kept
     return Compiled(system, messages)
 
 
 def rendered(body: ContextBody, *, version: int) -> list[BaseMessage]:
     """Return the evidence and the summary as messages in the user role; what is empty is left out."""
     messages: list[BaseMessage] = []
-    if not body.evidence.is_empty:
-        messages.append(HumanMessage(render_evidence(body.evidence), name=EVIDENCE, id=f"{body.summary_id}-evidence"))
+    copy = copy_lines(body.copied)
+    if copy or not body.evidence.is_empty:
+        messages.append(HumanMessage(render_evidence(body.evidence, copy), name=EVIDENCE, id=f"{body.summary_id}-evidence"))
     if not body.summary.is_empty:
         text = render_summary(body.summary, version=version, files=listed_files(body.evidence))
         messages.append(HumanMessage(text, name=SUMMARY, id=body.summary_id))
@@ -156,42 +158,59 @@ def rendered_digests(body: ContextBody, pins: str, *, version: int) -> tuple[str
     return tuple(digest_of(text)[:32] for text in [*texts, *(text_of(message) for message in rendered(body, version=version))])
 
 
-def shortened(messages: Sequence[BaseMessage], elided: Mapping[str, int]) -> list[BaseMessage]:
-    """Return `messages` with the tool results named in `elided` cut in the middle to so many characters; the originals are untouched."""
-    return [_shortened(message, elided) if message.type in ("tool", "human") else message for message in messages]
+def shortened(messages: Sequence[BaseMessage], elided: Mapping[str, int], *, can_read: bool = False) -> list[BaseMessage]:
+    """Return `messages` with the tool results named in `elided` cut in the middle to so many characters; the originals are untouched.
+
+    Args:
+        messages: Messages of the conversation.
+        elided: Call id -> characters shown.
+        can_read: The model has a tool that reads the rest, and is told how.
+    """
+    return [_shortened(message, elided, can_read=can_read) if message.type in ("tool", "human") else message for message in messages]
 
 
-_GAP = re.compile(r"\n\[ctxguard: \d+ characters left out of this view; the stored message holds them\]\n")
+_GAP = re.compile(
+    r"\n\[ctxguard: \d+ (?:of \d+ )?characters left out of this view; "
+    rf'(?:the stored message holds them|{READ_TOOL}\("[\w.:@…-]{{1,80}}", start=\d+\) shows them)\]\n'
+)
 
 
-def _shortened(message: BaseMessage, elided: Mapping[str, int]) -> BaseMessage:
+def _shortened(message: BaseMessage, elided: Mapping[str, int], *, can_read: bool) -> BaseMessage:
     if isinstance(message, ToolMessage):
-        limit = elided.get(given_call_id(message, message.tool_call_id))
-        shown = None if limit is None else _cut(message.content, text_of(message), limit)
+        call_id = given_call_id(message, message.tool_call_id)
+        limit = elided.get(call_id)
+        shown = None if limit is None else _cut(message.content, text_of(message), limit, call_id if can_read else "")
         return message if shown is None else message.model_copy(update={"content": shown})
     if not isinstance(message, HumanMessage) or isinstance(message.content, str):
         return message
-    blocks = [_shortened_block(message, block, elided) for block in message.content]
+    blocks = [_shortened_block(message, block, elided, can_read=can_read) for block in message.content]
     if all(new is old for new, old in zip(blocks, message.content, strict=True)):
         return message
     return message.model_copy(update={"content": blocks})
 
 
-def _shortened_block(message: HumanMessage, block: Any, elided: Mapping[str, int]) -> Any:
+def _shortened_block(message: HumanMessage, block: Any, elided: Mapping[str, int], *, can_read: bool) -> Any:
     """Return a block of a user message of Anthropic's dialect: a result that is named is cut, everything else is the same object."""
     if not isinstance(block, dict) or block.get("type") != "tool_result":
         return block
-    limit = elided.get(given_call_id(message, str(block.get("tool_use_id", ""))))
-    shown = None if limit is None else _cut(block.get("content", ""), text_of(HumanMessage([block])), limit)
+    call_id = given_call_id(message, str(block.get("tool_use_id", "")))
+    limit = elided.get(call_id)
+    shown = None if limit is None else _cut(block.get("content", ""), text_of(HumanMessage([block])), limit, call_id if can_read else "")
     return block if shown is None else {**block, "content": shown}
 
 
-def _cut(content: Any, text: str, limit: int) -> Any:
+def _cut(content: Any, text: str, limit: int, call_id: str) -> Any:
     """Return `content`, which says `text`, cut in the middle; `None` where it is short enough. Media stay."""
     if len(text) <= limit or _is_cut(text, limit):
         return None
     head, tail = text[: limit // 2], text[len(text) - (limit - limit // 2) :]
-    gap = f"\n[ctxguard: {len(text) - limit} characters left out of this view; the stored message holds them]\n"
+    if call_id:
+        left = (
+            f'{len(text) - limit} of {len(text)} characters left out of this view; {READ_TOOL}("{shown_id(call_id)}", start={limit // 2}) shows them'
+        )
+    else:
+        left = f"{len(text) - limit} characters left out of this view; the stored message holds them"
+    gap = f"\n[ctxguard: {left}]\n"
     shown = f"{head}{gap}{tail}"
     media = [block for block in content if isinstance(block, dict) and block.get("type") != "text"] if isinstance(content, list) else []
     return [{"type": "text", "text": shown}, *media] if media else shown

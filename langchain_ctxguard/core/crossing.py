@@ -25,6 +25,7 @@ from langchain_ctxguard.core.labels import is_same_label
 from langchain_ctxguard.core.ledger import Said, merge_fields
 from langchain_ctxguard.core.lexicon import claims_authority, gives_order, hides_text
 from langchain_ctxguard.core.normalize import group_of, is_same_field_value, key_of, normalize
+from langchain_ctxguard.core.recalled import is_recalled
 from langchain_ctxguard.core.render import inside, render_evidence, render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.situation import FieldPlan
@@ -321,7 +322,11 @@ def retold(quotes: Iterable[InferredConstraint], seen: Watched, plan: FieldPlan,
 
 def told_by(messages: Iterable[BaseMessage]) -> list[tuple[str, str]]:
     """Return who says what in messages; a summary another tool left speaks for the model."""
-    return [("ai" if _is_told(message) else speaker_of(message), text_of(message)) for message in messages if not is_synthetic(message)]
+    return [
+        ("ai" if _is_told(message) else speaker_of(message), text_of(message))
+        for message in messages
+        if not is_synthetic(message) and not is_recalled(message)
+    ]
 
 
 def _in_force(text: str, seen: Watched, plan: FieldPlan, stated: Sequence[Stated]) -> tuple[str, int]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
 
+from langchain_ctxguard.domain.approval import Approver
+from langchain_ctxguard.domain.budget import Budgets, Charge
+from langchain_ctxguard.domain.consent import Consents
 from langchain_ctxguard.domain.control import FieldChange
+from langchain_ctxguard.domain.policy import ToolRequest, Verdict
+from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.domain.summary import StructuredSummary, SummaryDraft
+from langchain_ctxguard.domain.tool_call import CallEvent, CallLedger, CallRecord, Question
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 
 CountTokens = Callable[[Sequence[BaseMessage]], int]
@@ -93,6 +99,14 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """Say what the flow does from here on, for whoever traces it; it ends with the next stage or the flow. Answered by `None`."""
+
+    name: Literal["extract", "verify"] | None
+    """`None`: nothing of its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class AskPerson:
     """Ask a person what to do about control fields a draft lost or changed. Answered by a `Decided`; where nobody can be asked, by a rejection."""
 
@@ -108,5 +122,221 @@ class Decided:
     """Carry the values as they were said; let the draft stand as it is; keep the previous context."""
 
 
-Effect = Summarize | AskPerson | Append
-Answer = SummaryDraft | SummaryFailure | Decided | None
+@dataclass(frozen=True, slots=True)
+class ReadConsents:
+    """Ask the ledger what the requester consented to. Answered by `Consents`, or `None` where there is no ledger or no subject."""
+
+    subject: str | None
+    thread: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStanding:
+    """Read where a thread stands: mode, open question, permissions. Answered by a `StandingState`, or `None` where nobody keeps it."""
+
+    thread: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCalls:
+    """Read what is on record of a thread's calls: questions, answers, effects. Answered by a `CallLedger`."""
+
+    thread: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteCalls:
+    """Put events on a thread's stream of calls, if it still ends where it was read. Answered by the new `CallLedger`, or by `Overtaken`."""
+
+    thread: str
+    events: tuple[CallEvent, ...]
+    expected: int | None = None
+    """`None`: wherever the stream ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """Somebody else wrote first: read again and decide anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBudgets:
+    """Read how far budgets are used. Answered by `Budgets`."""
+
+    keys: tuple[str, ...]
+    usage: tuple[str, ...]
+    """`thread`, `run`, `day`: whose tokens and cost to count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Take from budgets what a call uses, all of it or nothing. Answered by `Reserved`, or by `Exceeded`."""
+
+    charges: tuple[Charge, ...]
+    reservation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What to settle later."""
+
+    reservations: Mapping[str, str]
+    """By `Charge.key`, the name it was reserved under."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exceeded:
+    """A budget that does not hold what the call would use."""
+
+    charge: Charge
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettleBudgets:
+    """Say what became of reservations. Answered by `None`."""
+
+    reserved: Reserved
+    as_used: bool
+    """`False`: the tool did not do it, and the budget is free again."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutContent:
+    """Keep what was called, why it was decided so, or what came of it. Answered by its address, `None` where only digests are kept."""
+
+    thread: str | None
+    content: Mapping[str, Any]
+    is_needed: bool = False
+    """It is no audit: without it the call could not go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class GetContent:
+    """Read what `PutContent` kept. Answered by it, `None` where it was erased."""
+
+    thread: str | None
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One call in a question: what a person sees of it."""
+
+    request: ToolRequest
+    verdict: Verdict
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskAboutCalls:
+    """Put a question about calls to a person. Answered by a `PersonsAnswer`; by `NobodyThere` where none can be asked."""
+
+    question: Question
+    shown: tuple[Shown, ...]
+    remark: str = ""
+    """What was wrong with the answer before."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedBefore:
+    """Let answers that are on record pass by: LangGraph gives a task its answers again, in their order.
+
+    Answered by the `PersonsAnswer` that came again; by `None` where nobody can be asked.
+    """
+
+    question: Question
+    shown: tuple[Shown, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonsAnswer:
+    """What came back, as it came, and who the runtime says it is from."""
+
+    value: Any
+    approver: Approver
+
+
+@dataclass(frozen=True, slots=True)
+class NobodyThere:
+    """Nobody can be asked here."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveCall:
+    """Ask what a tool makes of arguments a person wrote. Answered by the `ToolRequest` that would run, `None` where it cannot."""
+
+    like: ToolRequest
+    tool: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RunTool:
+    """Run the tool with the arguments that were judged. Answered by a `Ran`."""
+
+    request: ToolRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What running a tool came to."""
+
+    value: Any = None
+    error: BaseException | None = None
+    outcome: Literal["finished", "failed", "unknown", "paused"] = "finished"
+    receipt: Any = None
+    """What to keep of the value, as JSON data."""
+
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NoteCall:
+    """Put a step of a call on the audit record and tell the hooks. Answered by `None`."""
+
+    record: CallRecord
+
+
+@dataclass(frozen=True, slots=True)
+class PortFailed:
+    """What was asked of the outside could not be done. The type of the error alone: its words never become context."""
+
+    error: str
+
+
+ToolEffect = (
+    ReadConsents
+    | ReadStanding
+    | ReadCalls
+    | WriteCalls
+    | ReadBudgets
+    | Reserve
+    | SettleBudgets
+    | PutContent
+    | GetContent
+    | AskAboutCalls
+    | AskedBefore
+    | ResolveCall
+    | RunTool
+    | NoteCall
+)
+ToolAnswer = (
+    Consents
+    | StandingState
+    | CallLedger
+    | Overtaken
+    | Budgets
+    | Reserved
+    | Exceeded
+    | PersonsAnswer
+    | NobodyThere
+    | ToolRequest
+    | Ran
+    | PortFailed
+    | str
+    | Mapping[str, Any]
+    | None
+)
+Effect = Summarize | AskPerson | Append | Stage | ToolEffect
+Answer = SummaryDraft | SummaryFailure | Decided | ToolAnswer

@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, FunctionMessage
 
 from langchain_ctxguard.core.identity import is_synthetic
+from langchain_ctxguard.core.recalled import RECALL_TOOLS
 from langchain_ctxguard.core.references import references_in
 from langchain_ctxguard.core.results import Result, results_in
 from langchain_ctxguard.core.roles import Call, calls_of, function_call_of, text_of
@@ -78,6 +79,9 @@ def collect(messages: Sequence[BaseMessage], units: Sequence[Unit], previous: Ev
             shown = next((text_of(message) for message in answers if isinstance(message, FunctionMessage)), None)
             results |= {} if shown is None else {"": Result("", shown, is_failed=False)}
         for call in (*calls_of(messages[unit.start]), *([] if function is None else [function])):
+            if call.name in RECALL_TOOLS:
+                # Reading again does nothing, and what was read is told by what it was read of.
+                continue
             result = results.get(call.call_id or "")
             action = _action(call, result)
             actions.append(action)

@@ -407,14 +407,46 @@ _LONGEST = 2_000
 """A span longer than this is no value anybody could keep."""
 
 
+_UNBROKEN = 4_000
+"""Bytes without a blank behind which the scanner looks no further ahead at once: some patterns end only where such a run does."""
+
+_AT_EDGE = 300
+"""Bytes before the end of such a look ahead in which a candidate is read again, with more behind it."""
+
+_RUN = re.compile(rb"\S+")
+
+
+def _long_runs(data: bytes) -> list[tuple[int, int]]:
+    """Return where a text goes on for long without a blank, last first."""
+    if len(data) < _UNBROKEN or max(map(len, data.split()), default=0) < _UNBROKEN:
+        return []
+    return [found.span() for found in _RUN.finditer(data) if found.end() - found.start() >= _UNBROKEN][::-1]
+
+
+def _looked_ahead(runs: list[tuple[int, int]], at: int, end: int) -> int:
+    """Return how far to look from `at`; runs that lie before it are dropped."""
+    while runs and runs[-1][1] <= at:
+        runs.pop()
+    return min(end, max(at, runs[-1][0]) + _UNBROKEN) if runs else end
+
+
 def candidates(text: str) -> Generator[Candidate | None, int | None]:
     """Yield the candidates of a folded text from left to right, then `None`; send a place in or behind the last one to go on there."""
     data = text.encode()
     end, search = len(data), _scanner()
     is_plain = end == len(text)
     at = known = behind = 0  # bytes; the candidate before begins at the byte `known`, the character `behind`
+    runs = _long_runs(data)
     while True:
-        first, last = search(data, at, end)[0]
+        limit = _looked_ahead(runs, at, end) if runs else end
+        first, last = search(data, at, limit)[0]
+        if limit < end:
+            if first < 0:
+                at = max(at + 1, limit - _AT_EDGE)
+                continue
+            if last > limit - _AT_EDGE and first > at:
+                at = first
+                continue
         if first < 0:
             break
         at = last

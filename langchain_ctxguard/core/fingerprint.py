@@ -17,9 +17,8 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
-from langchain_ctxguard.core.identity import SYNTHETIC
 from langchain_ctxguard.core.pins import PINNED
-from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY
+from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, SYNTHETIC
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.prefix import DriftReason
 from langchain_ctxguard.domain.value import canonical_json

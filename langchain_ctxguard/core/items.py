@@ -104,12 +104,19 @@ def plan_of(listed: Sequence[Any]) -> Steps:
     for item in listed:
         text: Any = item
         status: Any = None
-        if isinstance(item, Mapping):
-            text = next((item[key] for key in _STEP_KEYS if isinstance(item.get(key), str) and item[key].strip()), None)
-            status = item.get("status", item.get("state"))
+        if not isinstance(item, str):
+            told = (_held(item, key) for key in _STEP_KEYS)
+            text = next((held for held in told if isinstance(held, str) and held.strip()), None)
+            status = _held(item, "status") or _held(item, "state")
+            status = getattr(status, "value", status)
         if isinstance(text, str) and (shown := clipped(readable(text), STEP_LIMIT)):
             steps.append((shown, _STATES.get(status.strip().lower(), "open") if isinstance(status, str) else "open"))
     return tuple(steps)
+
+
+def _held(item: Any, key: str) -> Any:
+    """Return what a step holds under a key: a mapping, or an object of the application's own."""
+    return item.get(key) if isinstance(item, Mapping) else getattr(item, key, None)
 
 
 def is_noted_task(text: str) -> bool:

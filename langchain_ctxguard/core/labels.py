@@ -63,6 +63,41 @@ _HEADS = (
     "date|日期|日子|婚期|档期",
     "time|时间",
 )
+_OF_MANY = frozenset(
+    [
+        *(
+            "phone number",
+            "email address",
+            "server",
+            "endpoint",
+            "path",
+            "price",
+            "unit price",
+            "size",
+            "weight",
+            "duration",
+            "time",
+            "date",
+            "amount",
+        ),
+        *(
+            "temperature",
+            "quantity",
+            "total price",
+            "fee",
+            "rate",
+            "discount",
+            "check-in",
+            "check-out",
+            "headcount",
+            "share",
+            "start date",
+            "end date",
+        ),
+    ]
+)
+"""Heads of labels that any number of things have at once."""
+
 _HEAD_OF = {word: row.split("|", 1)[0] for row in _HEADS for word in row.split("|")}
 _EN_HEADS = sorted((word for word in _HEAD_OF if word.isascii()), key=len, reverse=True)
 _ZH_HEADS = sorted((word for word in _HEAD_OF if not word.isascii()), key=len, reverse=True)
@@ -348,6 +383,16 @@ def parts_of(label: str) -> tuple[str, frozenset[str]]:
     if head == "limit" and not qualifiers.isdisjoint(_SPENT):
         head, qualifiers = "budget", qualifiers - _SPENT
     return head, qualifiers
+
+
+def is_of_many(label: str) -> bool:
+    """Say whether a label alone does not tell what it is a value of: every hotel has a price and a phone, a project one deadline.
+
+    >>> is_of_many("电话"), is_of_many("hotel phone"), is_of_many("deadline")
+    (True, False, False)
+    """
+    head, qualifiers = parts_of(label)
+    return not qualifiers and head in _OF_MANY
 
 
 def is_same_label(one: str, other: str) -> bool:

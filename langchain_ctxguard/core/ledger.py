@@ -20,6 +20,7 @@ from langchain_ctxguard.core.labels import (
     attribute_at,
     attribute_parts,
     change_at,
+    is_of_many,
     is_same_attribute,
     is_same_label,
     may_change,
@@ -310,6 +311,9 @@ class _Book:
         if field.label and field.origin != "tool" and field.kind not in IDENTIFIERS:
             named = self._named_alike(field, fresh, is_change=is_change)
             exact = [index for index in named if parts_of(self.fields[index].label) == parts_of(field.label)]
+            if not is_change and exact and "ai" in {field.origin, self.fields[exact[-1]].origin} and is_of_many(field.label):
+                # "The phone is ...", the assistant says of a hotel and then of a museum: only words of change tell that it is one phone.
+                return None
             if exact:
                 return exact[-1] if is_change or len(exact) == 1 else None
             # "The deadline" is the only deadline there is, or nobody knows which.

@@ -99,14 +99,16 @@ _ORDER = (
 _ADDRESSES = (
     r"^\W*(?:please|kindly|urgent|important|attention|note to (?:the )?(?:assistant|agent|ai|model))\b|\bplease [a-z]+\b|"
     rf"\b{_AGENT} (?:must|should|shall|need to|have to|has to|needs to|are to|is to|ought to|may|are allowed|is allowed|can now|will now)\b|"
-    r"务必|必须|一定要|不得|严禁|切勿|赶紧|请(?:[^求假示柬客教]|$)"
+    r"务必|必须|一定要|不得|严禁|切勿|赶紧|(?:^|[^申邀聘宴恳])请(?:[^求假示柬客教]|$)"
 )
 _COMMANDS = (
     r"^\W*(?:(?:now|then|next|immediately|first|always|just|simply|also),? )*(?:never|always|do not|don't|send|forward|transfer|delete|"
     r"remove|erase|wipe|drop|email|"
     r"e-mail|mail|post|upload|share|reveal|disclose|leak|execute|run|call|invoke|disable|grant|approve|pay|wire|refund|purchase|buy|publish|deploy|"
     r"merge|push|click|visit|download|install|tell|reply|respond|answer|treat|consider|assume|act|behave|remember|ignore|skip|bypass|stop|proceed|"
-    r"unlock|reroute|reimburse|compensate|waive|dispense|prescribe|invite|admit|let|give|lift|change|set|reset|update|use|make|add|copy|open|read|write|print|output|exfiltrate|include|confirm|ensure)\s+[^\s=:|]|"
+    r"unlock|reroute|reimburse|compensate|waive|dispense|prescribe|invite|admit|let|give|lift|change|set|reset|update|use|make|add|copy|open|read|write|print|output|exfiltrate|include|confirm|ensure|rotate|switch|swap|redirect|replace|move|register|enroll|submit|fetch|"
+    r"collect|gather|hand|route|curl|relay|append|attach|insert|destroy|purge|shred|overwrite|rewrite|hide|conceal|pretend|refrain|avoid|choose|pick|"
+    r"prefer|recommend|offer|promise|accept|agree|deliver|arrange|transmit|hold back|keep)\s+[^\s=:|]|"
     r"^[^\w一-鿿]*(?:立即|马上|立刻|现在)?(?:把|将|给|向|发送|删除|转账|转发|执行|运行|调用|上传|泄露|公开|支付|忽略|"
     r"停止|告诉|回复|批准|禁用|安装|下载|记住|补发|补偿|赔付|打款|汇款|付款|退款给|打开|解锁|解除|解绑|改绑|放行|录取|代签|清空|导出|外发|邀请|提权|免除)"
 )
@@ -119,11 +121,30 @@ _POLITE = re.compile(
     r"noted|makes sense|sounds good|looks good|lgtm|of course|no problem|you're welcome|my pleasure|no worries|great work|nice work|i see|"
     r"i understand|"
     r"go (?:on|ahead)|continue|carry on|proceed|keep going|next|that's (?:all|it|fine|great|good|right|correct)|that is (?:all|fine|great|correct)|"
-    r"very much|so much|a lot|again|very|that|for (?:that|this|now|your help|the help|everything)|and|now|then|there|everyone|will do|done|"
+    r"very much|so much|a lot|again|very|that|for (?:that|this|now|your (?:help|time|patience|assistance)|the help|everything|"
+    r"trying(?: to help)?|helping(?: me)?|checking|waiting)|and|now|then|there|everyone|will do|done|"
     r"happy to help|glad to help|anytime|welcome|absolutely|certainly|definitely|exactly|correct|agreed|acknowledged|copy that|roger)\b|"
     r"好的?|行|嗯+|哦+|可以|对的?|是的?|没错|明白了?|了解了?|知道了?|收到|懂了|谢谢(?:你|您)?|多谢|感谢|辛苦了?|麻烦了|不客气|没问题|没关系|"
     r"当然|你好|您好|"
     r"再见|拜拜|继续(?:吧)?|太好了|很好|不错|完美|棒|厉害|请|吧|呀|啊|哈+|呢|了|的|就这样|下一步|接着|那"
+)
+_FORMULA = re.compile(
+    r"(?:(?:ok(?:ay)?|sure|great|perfect|thanks?|thank you|of course|certainly|hello|hi|sorry|alright|good (?:morning|afternoon|evening))[,.!: ]+)*"
+    r"(?:have a (?:great|nice|good|lovely|wonderful|pleasant)(?: rest of (?:your|the))? (?:day|night|evening|afternoon|weekend|one|time|trip|flight)|"
+    r"how (?:can|may|could) i (?:help|assist)(?: you)?(?: today| with that)?|what can i do for you(?: today)?|"
+    r"(?:is|was|will|would) there (?:be )?anything else.{0,50}|(?:do you need )?anything else(?: i can.{0,40})?|"
+    r"if you (?:need|have) any (?:further|more|other|additional)? ?(?:assistance|help|questions?).{0,60}|"
+    r"(?:please )?(?:feel free to|don't hesitate to) (?:ask|let me know|reach out|contact (?:me|us)).{0,40}|"
+    r"i(?:'m| am) (?:so |very )?sorry (?:that )?i couldn't be of (?:more|further|any) (?:help|assistance)|sorry i couldn't be of (?:more|"
+    r"further|any) "
+    r"(?:help|assistance)|(?:it's |it was |it is )?(?:a|my) pleasure(?: to help you)?|take care|bye.{0,12}|one (?:moment|"
+    r"second|sec|minute),? ?(?:please)?|"
+    r"just a (?:moment|second|sec|minute),? ?(?:please)?|let me (?:check|look|see)(?: that| it| into (?:it|that))?(?: for you)?|"
+    r"i(?:'d| would) be (?:glad|happy) to (?:help|assist)(?: you)?(?: with (?:that|this))?|i can (?:help|assist)(?: you)?(?: with (?:that|this))?|"
+    r"(?:glad|happy) (?:i could|to have) help(?:ed)?|not? (?:a )?problem|you(?:'re| are) (?:very |most )?welcome|"
+    r"(?:请问)?(?:您|你)?(?:还)?有(?:什么|别的|其他|其它)(?:需要|问题|可以|能)?(?:帮(?:您|你|助|忙|到您)|需要|问题|需求|吩咐)?(?:的|么|吗)*|"
+    r"祝(?:您|你).{0,16}|很高兴(?:为您服务|能?帮到您|认识您)|请?稍等(?:一下|片刻)?|有什么(?:可以|能)?帮(?:您|你)的?(?:吗|么)?|"
+    r"随时(?:联系|找)我.{0,4}|感谢(?:您|你)?的?(?:来电|咨询|耐心|支持|等待|理解).{0,6}|(?:您|你)太客气了|不用谢|那?先这样吧?)[.!?~。！？…\s]*"
 )
 _REPORTS = (
     r"^\W*\w+ (?:failed|completed|succeeded|finished|is|was|are|were|has|have|of|took|ok|time|count|errors?|rate|logs?|\d+ (?:of|failed|passed))\b"
@@ -246,6 +267,15 @@ def addresses_reader(text: str) -> bool:
 def hides_text(text: str) -> bool:
     """Say whether a run of `text` is words in an encoding: nobody reads it, so nobody vouches for it."""
     return any(True for _ in _decoded(_bare(text)))
+
+
+def is_formula(text: str) -> bool:
+    """Say whether a sentence is one that everybody says at the beginning or the end of a service: it tells nothing of the matter.
+
+    >>> is_formula("How can I help you today?"), is_formula("请问还有什么可以帮您的吗？"), is_formula("I can help with order 7.")
+    (True, True, False)
+    """
+    return len(text) <= _ACKNOWLEDGED and _FORMULA.fullmatch(_bare(text).casefold().replace("’", "'").strip()) is not None
 
 
 def is_acknowledgement(text: str) -> bool:

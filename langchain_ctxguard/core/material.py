@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
@@ -14,6 +14,7 @@ from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.identity import is_synthetic, message_keys
 from langchain_ctxguard.core.infer import after_task, infer, merged
 from langchain_ctxguard.core.provenance import folded
+from langchain_ctxguard.core.recalled import without_recalled
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.render import open_inferred, render_evidence, render_summary
 from langchain_ctxguard.core.results import own_words
@@ -28,15 +29,21 @@ from langchain_ctxguard.domain.summary import StructuredSummary
 
 _SUMMARY_WINDOW_SHARE = 0.02
 _SUMMARY_CONTEXT_SHARE = 0.25
-_SUMMARY_LEAST = 600
+_SUMMARY_LEAST = 800
 _RESULT_LEAST = 40
+_GAP, _POINTER = 25, 50
+"""Tokens of the line that stands for what is left out."""
+
 _ASKED_LEAST = 300
 """Tokens for what people asked for along the way, where a share of the context would be less."""
+
+_EVIDENCE_LEAST = 150
+"""Tokens for the record of a few calls, where a share of a short conversation would hold none."""
 
 _CARRIED_LEAST = 400
 """Tokens for carried fields: twenty values without their sentences."""
 
-_SUMMARY_OF_EVICTED = 0.75
+_SUMMARY_OF_EVICTED = 0.77
 _FLOOR_SLACK = 48
 
 
@@ -83,7 +90,7 @@ def bounds_of(situation: Situation, plan: Plan, repaired: Repaired, count: Count
     has_tools = any(unit.kind == "tools" for unit in repaired.units)
     summary = min(_most(plan), max(_SUMMARY_LEAST, int(_SUMMARY_CONTEXT_SHARE * context)))
     has_record = has_tools or situation.head.body is not None
-    evidence = int(settings.evidence_share * min(plan.window, context)) if has_record else 0
+    evidence = max(int(settings.evidence_share * min(plan.window, context)), min(_EVIDENCE_LEAST, context // 4)) if has_record else 0
     if plan.inferred != "off" and _may_be_told(situation, repaired):
         evidence = max(evidence, _ASKED_LEAST)
     # In a small window the share would hold no value at all.
@@ -164,20 +171,29 @@ def choice_of(
         may_shrink_keep=must_fit,
     )
     elided = dict(body.elided) if body is not None else {}
-    if choice.fits or not must_fit or plan.limit is None:
+    # What can be read again need not fill the window: the goal leaves room to go on.
+    aims = [plan.goal if plan.can_read else None, plan.limit if must_fit else None]
+    if choice.fits or not any(aims):
         return choice, {} if choice.at == 0 and not is_full else elided
     results = results_by_id(messages[choice.at :])
     result_costs = [count([message]) for message in results.values()]
-    room = sum(result_costs) - (choice.needed - plan.limit)
-    if room < _RESULT_LEAST * len(results):
-        return choice, elided
+    for aim in aims:
+        room = 0 if aim is None else sum(result_costs) - (choice.needed - aim)
+        if results and room >= _RESULT_LEAST * len(results):
+            return replace(choice, fits=True), elided | _shown_of(results, result_costs, room, can_read=plan.can_read)
+    return choice, elided
+
+
+def _shown_of(results: Mapping[str, BaseMessage], costs: Sequence[int], room: int, *, can_read: bool) -> dict[str, int]:
+    """Return how many characters of results are shown that do not fit the room whole."""
     named = list(results.items())
-    for index, tokens in shares([*results.values()], result_costs, room).items():
-        # The gap's own line costs about 25 tokens; one share in eight is left for what characters and tokens disagree about.
+    shown = {}
+    for index, tokens in shares([*results.values()], costs, room).items():
+        # The gap's own line costs that much; one share in eight is left for what characters and tokens disagree about.
         call_id, message = named[index]
-        per_token = len(text_of(message)) / max(result_costs[index], 1)
-        elided[call_id] = max(80, int(per_token * max(tokens * 7 // 8 - 25, 0)))
-    return replace(choice, fits=True), elided
+        per_token = len(text_of(message)) / max(costs[index], 1)
+        shown[call_id] = max(80, int(per_token * max(tokens * 7 // 8 - (_POINTER if can_read else _GAP), 0)))
+    return shown
 
 
 def results_by_id(messages: Sequence[BaseMessage]) -> dict[str, BaseMessage]:
@@ -200,19 +216,20 @@ def material_of(situation: Situation, plan: Plan, at: int, elided: dict[str, int
     keys = message_keys(messages, start=situation.start)
     body = situation.head.body
     redaction = None if plan.redact is None else Redaction(plan.redact)
-    seen = messages if redaction is None else [*map(redaction.message, messages[:at]), *messages[at:]]
+    leaving = without_recalled(messages[:at])
+    seen = [*(leaving if redaction is None else map(redaction.message, leaving)), *messages[at:]]
     evicted, sources = list(seen[:at]), keys[:at]
     tokens = count(messages[:at]) if at else 0
     request, request_key = situation.request, None if body is None else body.request
     latest = last_request(messages)
-    leaving = 0
+    requested = 0
     if latest is not None:
         if request is not None and request_key is not None:
             # The request carried so far is superseded and leaves the view with this version.
             evicted, sources = [request if redaction is None else redaction.message(request), *evicted], [request_key, *sources]
             tokens = count([request, *messages[:at]])
         request, request_key = (messages[latest], keys[latest]) if latest < at else (None, None)
-        leaving = count([messages[latest]]) if latest < at else 0
+        requested = count([messages[latest]]) if latest < at else 0
     known = Evidence() if body is None else body.evidence
     previous = None if body is None else body.summary
     if redaction is not None:
@@ -226,7 +243,7 @@ def material_of(situation: Situation, plan: Plan, at: int, elided: dict[str, int
         left=tuple(seen[:at]),
         evicted=tuple(evicted),
         sources=tuple(sources),
-        tokens=tokens - leaving,
+        tokens=tokens - requested,
         request=request,
         request_key=request_key,
         evidence=_with_inferred(evidence_of.collect(seen, units, known), seen, keys, at, situation, plan),

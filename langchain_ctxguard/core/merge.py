@@ -26,6 +26,7 @@ from langchain_ctxguard.core.items import (
     wanted_words,
     withdrawn_in,
 )
+from langchain_ctxguard.core.left_out import together
 from langchain_ctxguard.core.lexicon import addresses_reader, claims_authority, is_acknowledgement, is_placeholder
 from langchain_ctxguard.core.powers import lends_power
 from langchain_ctxguard.core.provenance import folded, uncut
@@ -194,6 +195,7 @@ def merge(told: StructuredSummary, previous: StructuredSummary | None, passed: P
             "open_questions": tuple(dict.fromkeys(questions)),
             "open_risks": _risks((*before.open_risks, *told.open_risks), passed),
             "language": told.language or before.language,
+            "left_out": together(before.left_out, told.left_out),
         }
     )
     return Merged(summary, restored_items + restored_facts, sum(1 for _ in foreign))

@@ -14,9 +14,19 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
+from langchain_ctxguard.core.findings import is_checkable
 from langchain_ctxguard.core.identity import is_synthetic
-from langchain_ctxguard.core.lexicon import claims_authority, gives_order, hides_text, tells_to_act, without_invisible
+from langchain_ctxguard.core.lexicon import (
+    claims_authority,
+    gives_order,
+    hides_text,
+    is_acknowledgement,
+    language_of,
+    tells_to_act,
+    without_invisible,
+)
 from langchain_ctxguard.core.powers import lends_power
+from langchain_ctxguard.core.recalled import is_recalled
 from langchain_ctxguard.core.results import own_words, reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, is_failure, is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.said import rule_in
@@ -45,6 +55,7 @@ _LEAD = 240
 _TOLD_SENTENCES = 4_000
 _SENTENCE_END = re.compile(r"[。！？；!?;\n]+|\.(?=\s|$)")
 _DIGITS = re.compile(r"\d+")
+
 _SAYING = frozenset("user usern custo clien says said saved noted recor store stored claim state report 用户 客户 表示 声称 记录 保存".split())  # noqa: SIM905
 _POWERS = re.compile("[\u00b2\u00b3\u00b9\u2070-\u209f\u00bc-\u00be\u2150-\u215f]")
 _WIDE = "\u2e80"
@@ -175,7 +186,7 @@ class _Sentences:
                 places[word].append(number)
         return cls(told, {word: tuple(numbers) for word, numbers in places.items()})
 
-    def behind(self, words: str) -> tuple[str, str] | None:
+    def behind(self, words: str, *, share: float = _RETOLD_SHARE) -> tuple[str, str] | None:
         """Return the sentence that holds most of the content words of `words` and every number, name and address in it, and its message."""
         wanted = terms(folded(words))
         if not wanted:
@@ -186,7 +197,7 @@ class _Sentences:
                 hits[number] += 1
         # Of two that fit alike the later one counts.
         best = max(hits, key=lambda number: (hits[number], number), default=None)
-        if best is None or hits[best] < _RETOLD_SHARE * len(wanted):
+        if best is None or hits[best] < share * len(wanted):
             return None
         sentence, key = self.told[best]
         exact = {word for word in wanted if not word.isalpha()}
@@ -235,7 +246,7 @@ class Sources:
             return bool(plain)
 
         for message, key in zip(messages, keys, strict=True):
-            is_foreign = is_note(message) or is_foreign_summary(message)
+            is_foreign = is_note(message) or is_foreign_summary(message) or is_recalled(message)
             origin: Origin = "ai" if is_foreign else speaker_of(message)
             notes.update([key] if is_foreign else [])
             told += (text for call in calls_of(message) for text in _strings(call.arguments))
@@ -245,7 +256,8 @@ class Sources:
                 continue
             if add(key, origin, own_words(message)) and origin == "user":
                 told.append(texts[key])
-            for number, result in enumerate(results_in(message)):
+            # What a recall tool shows is what somebody said: it vouches for nothing.
+            for number, result in enumerate(() if is_recalled(message) else results_in(message)):
                 part = f"{key}#{number}"
                 carried[key] = (*carried.get(key, ()), part)
                 if add(part, "tool", result.text) and not result.is_failed:
@@ -309,15 +321,31 @@ class Sources:
         """
         return self._asked.behind(words)
 
+    def asked_abroad(self, words: str) -> tuple[str, str] | None:
+        """Return the request of a person, and its message, that `words` of another language most likely mean; `None` where nobody asked in another.
+
+        Numbers, identifiers and names are the same in every language. Of sentences that share as many with `words`, one that asks goes before one
+        that tells, then the newest.
+        """
+        language = language_of(words)
+        exact = {word for word in terms(folded(words)) if word[0].isascii()}
+        best: tuple[int, bool, int] | None = None
+        for number, (sentence, _) in enumerate(self._asked.told):
+            if language is None or language_of(sentence) in (None, language) or is_acknowledgement(sentence):
+                continue
+            asks = tells_to_act(sentence) or is_question(sentence)
+            best = max(best or (0, False, -1), (len(exact & terms(sentence[:_AROUND])), asks, number))
+        return None if best is None else self._asked.told[best[2]]
+
     def retold(self, words: str) -> tuple[str, str] | None:
         """Return what `request_behind` does, of earlier rounds as well; those have no message any more."""
         found = self._asked.behind(words) or self._asked_before.behind(words)
         # Another number is no retelling: it stays as it was told, and the control fields catch it.
         return found if found is not None and {*_DIGITS.findall(folded(words))} <= {*_DIGITS.findall(found[0])} else None
 
-    def passed_on(self, words: str) -> tuple[str, str] | None:
+    def passed_on(self, words: str, *, share: float = _RETOLD_SHARE) -> tuple[str, str] | None:
         """Return the sentence of a tool or the assistant that a retelling rests on, and its message; `None` where there is none like it."""
-        return self._heard.behind(words)
+        return self._heard.behind(words, share=share)
 
     @cached_property
     def _asked(self) -> _Sentences:
@@ -367,6 +395,14 @@ class Sources:
                     found[word].append(number)
         return {word: tuple(numbers) for word, numbers in found.items()}
 
+    def is_before(self, one: str, other: str) -> bool:
+        """Say whether the message `one` was said before the message `other`; what is not at hand was said in an earlier round."""
+        return self._places.get(one, -1) < self._places.get(other, -1)
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {key: place for place, key in enumerate(self.texts)}
+
     def sentence_of(self, words: str, key: str) -> str:
         """Return the sentence of the message `key` in which `words` stand, empty where they do not."""
         text, plain = self.texts.get(key, ""), uncut(words)
@@ -393,11 +429,13 @@ class Sources:
         return text[start : min(stops)]
 
     def vouches(self, key: str, quote: str) -> bool:
-        """Say whether the result `key` may confirm `quote`: it succeeded, and gives no order around it."""
+        """Say whether the result `key` may confirm `quote`: it succeeded, gives no order around it, and lends no power beside it."""
         if key not in self.successes:
             return False
         text = self.texts[key]
         at = max(text.find(quote), 0)
+        if lends_power(text[max(at - _LEAD, 0) : at + len(quote) + _LEAD]):
+            return False
         return not (gives_order(text[max(at - _AROUND, 0) : at + len(quote) + _AROUND]) or gives_order(text[:_AROUND]))
 
 
@@ -464,7 +502,7 @@ def is_plain_finding(statement: str) -> bool:
     """
     if claims_authority(statement) or lends_power(statement) or tells_to_act(statement) or hides_text(statement):
         return False
-    return rule_in(folded(statement)) is None
+    return is_checkable(statement) and rule_in(folded(statement)) is None
 
 
 def _seen_again(known: Fact, sources: Sources) -> Fact:

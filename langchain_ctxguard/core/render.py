@@ -6,15 +6,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from langchain_ctxguard.core.lexicon import claims_authority, orders_plainly
-from langchain_ctxguard.core.powers import without_power
+from langchain_ctxguard.core.powers import claims_power, without_power
 from langchain_ctxguard.core.requests import EARLIER_SHOWN
 from langchain_ctxguard.core.roles import EVIDENCE, RULES, SUMMARY, escaped
 from langchain_ctxguard.core.text import clipped, readable
+from langchain_ctxguard.domain.consent import Consent, ConsentStatus
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.control import ControlField, FieldKind
+from langchain_ctxguard.domain.copied import Copied
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence, Reference
 from langchain_ctxguard.domain.inferred import InferredConstraint
-from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, StructuredSummary, Trust
+from langchain_ctxguard.domain.standing import Mode, StandingState
+from langchain_ctxguard.domain.summary import Decision, Fact, LeftOut, PendingItem, StructuredSummary, Trust
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 
 _KEY_SHOWN = 48
@@ -77,9 +80,24 @@ def summary_body(summary: StructuredSummary, *, files: Sequence[str] = ()) -> st
         parts.append(render_files(files))
     parts += _section("Facts", dict.fromkeys(render_fact(fact) for fact in summary.facts))
     parts += _section("Decisions", (render_decision(decision) for decision in summary.decisions))
-    parts += _section("Open questions", (one_line(question) for question in summary.open_questions))
-    parts += _section("Open risks", (one_line(risk) for risk in summary.open_risks))
+    parts += _section("Open questions", (f"{ASKED} {one_line(question)}" for question in summary.open_questions))
+    parts += _section("Open risks", (f"[{Trust.CLAIMED} by ai] {one_line(risk)}" for risk in summary.open_risks))
+    if summary.left_out is not None and (told := render_left_out(summary.left_out)):
+        parts.append(told)
     return "\n".join(parts) or "(nothing to report)"
+
+
+ASKED = "[asked by ai]"
+"""Before a question nobody has answered: what a person asks stands among the requests."""
+
+_NOT_LISTED = "Not listed: "
+
+
+def render_left_out(left_out: LeftOut) -> str:
+    """Return the line that says what found no room; empty where everything did."""
+    named = ((left_out.errors, "errors"), (left_out.corrections, "corrections"), (left_out.amounts, "amounts or dates"))
+    told = ", ".join(f"{number} {name}" for number, name in named if number)
+    return f"{_NOT_LISTED}{told}." if told else ""
 
 
 LEFT_OUT = "(left out: it gives orders)"
@@ -151,7 +169,8 @@ def render_fact(fact: Fact) -> str:
     by = "" if fact.said_by is None else f" by {fact.said_by}"
     if fact.status is Trust.CLAIMED and claims_authority(fact.statement):
         if fact.said_by != "user":
-            return f"[{fact.status}{by}] {LEFT_OUT_POWER}"
+            told = LEFT_OUT_POWER if claims_power(fact.statement) else one_line(fact.statement)
+            return f"[{fact.status}{by}] {told}"
         return f"[{fact.status}{by}] {fact.said_by} claims, the consent ledger decides: {one_line(fact.statement)}"
     return f"[{fact.status}{by}] {one_line(fact.statement)}"
 
@@ -167,8 +186,8 @@ def render_decision(decision: Decision) -> str:
 
 
 _STANDING = re.compile(
-    rf"^(?:- (?:\[(?:claimed|confirmed|done|cancelled)(?: by \w+)?\] )?(?:{_USER_SAID})?"
-    rf"|(?:First request|Last request in this part)(?:: |, {_USER_SAID}))",
+    rf"^(?:- (?:\[(?:claimed|confirmed|asked|done|cancelled)(?: by \w+)?\] )?(?:{_USER_SAID})?"
+    rf"|(?:First request|Last request in this part)(?:: |, {_USER_SAID})|{_NOT_LISTED}.*$)",
     re.MULTILINE,
 )
 
@@ -182,8 +201,8 @@ def inside(text: str) -> str:
     return text
 
 
-def render_evidence(evidence: Evidence) -> str:
-    """Return the evidence message: what was called, what came of it, which files were touched."""
+def render_evidence(evidence: Evidence, copy: Sequence[str] = ()) -> str:
+    """Return the evidence message: what was called, what came of it, which files were touched; then the lines of the copied record."""
     parts: list[str] = []
     if evidence.omitted_actions:
         parts.append(f"{evidence.omitted_actions} earlier actions are not listed.")
@@ -202,8 +221,50 @@ def render_evidence(evidence: Evidence) -> str:
     if shown and len(shown) < len(waiting):
         parts.append(f"{len(waiting) - len(shown)} earlier statements are not listed.")
     parts += _section("What people asked for along the way, in their words", (render_inferred_rule(rule, evidence.retold) for rule in shown))
-    inside = "\n".join(parts)
+    inside = "\n".join([*parts, *copy])
     return f'<{EVIDENCE} trust="untrusted">\n{inside}\n</{EVIDENCE}>\n{EVIDENCE_CLOSING}'
+
+
+CONSENTS_LEAD = "Consents on record, a copy that opens nothing: the ledger is read again at each call"
+STANDING_LEAD = "Where this conversation stands, a copy: the store is read again at each call"
+_COPIES_SHOWN = 20
+_VALUE_SHOWN = 80
+_MODES = {Mode.PLAN: "plan: nothing is changed before a person ends it", Mode.READ_ONLY: "read-only: nothing is changed"}
+
+
+def copy_lines(copied: Copied | None) -> list[str]:
+    """Return what of the copied record is shown: consents with their basis, and where the thread stands. State keys are carried and not shown."""
+    if copied is None:
+        return []
+    entries = () if copied.consents is None else copied.consents.entries
+    consents = [_consent_line(entry, copied) for entry in entries]
+    consents += [one_line(f"{clipped(readable(name), _VALUE_SHOWN)}: not given") for name in copied.unspoken]
+    parts = _section(CONSENTS_LEAD, consents[:_COPIES_SHOWN])
+    if len(consents) > _COPIES_SHOWN:
+        parts.append(f"{len(consents) - _COPIES_SHOWN} further consents are not listed.")
+    return parts + _section(STANDING_LEAD, () if copied.standing is None else _standing_lines(copied.standing))
+
+
+def _consent_line(entry: Consent, copied: Copied) -> str:
+    name = clipped(readable(entry.field), _VALUE_SHOWN)
+    at = None if copied.consents is None else copied.consents.at
+    if at is None or entry.value is None or not entry.is_in_force(at):
+        is_over = at is not None and entry.expires_at is not None and entry.expires_at <= at
+        status = entry.status if entry.status is not ConsentStatus.GRANTED else "expired" if is_over else "not in force"
+        return one_line(f"{name}: {status}")
+    return one_line(f"{name}: {clipped(entry.value.data.decode(), _VALUE_SHOWN)} (basis: {clipped(readable(entry.basis), _LABEL_SHOWN)})")
+
+
+def _standing_lines(standing: StandingState) -> Iterable[str]:
+    if standing.mode in _MODES:
+        yield f"mode {_MODES[standing.mode]}"
+    if standing.question is not None:
+        source = clipped(_NO_KEY.sub("_", standing.question.message), _KEY_SHOWN)
+        yield f"the assistant's own question (message {source}) has no answer from a person yet"
+    for tool in dict.fromkeys(one.tool for one in standing.replaced):
+        yield one_line(f"{tool}: a person replaced arguments of earlier calls; do not go back to those")
+    for tool, permission in sorted(standing.permissions.items()):
+        yield one_line(f"{tool}: {permission}")
 
 
 def open_inferred(rules: Sequence[InferredConstraint]) -> tuple[InferredConstraint, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from langchain_ctxguard.core.carry_over import carried_over
 from langchain_ctxguard.core.compile import rendered_digests
 from langchain_ctxguard.core.normalize import key_of
 from langchain_ctxguard.core.render import open_inferred, summary_body
@@ -25,7 +26,9 @@ def head_digest(head: ContextHead) -> str:
     """Return what tells a head from any other; empty for one that stands for nothing. A cool-down is no part of what it shows."""
     if head.body is None:
         return ""
-    plain = {"version": head.version, "cut": head.cut.model_dump(mode="json"), "body": head.body.model_dump(mode="json")}
+    # The copy of the record is renewed as the record moves; how it is shown is not what a version stands for.
+    body = carried_over(head.body, None)
+    plain = {"version": head.version, "cut": head.cut.model_dump(mode="json"), "body": body.model_dump(mode="json")}
     return digest_of(canonical_json(plain))
 
 

@@ -16,6 +16,8 @@ NOTE = "context_note"
 EVIDENCE = "context_evidence"
 SUMMARY = "context_summary"
 RULES = "context_rules"
+SYNTHETIC = "ctxguard_synthetic"
+"""Mark of a message nobody said: a tool result we made up, or a turn in the user role that a program put in."""
 
 _CHAT_ROLES: dict[str, Speaker] = {
     "user": "user",
@@ -99,6 +101,9 @@ class Call:
 def speaker_of(message: BaseMessage) -> Speaker:
     """Return who speaks; an unknown role of a `ChatMessage` counts as the user, the least trusted of them."""
     known = _BY_TYPE.get(type(message))
+    if known == "user" and message.additional_kwargs and message.additional_kwargs.get(SYNTHETIC):
+        # Whoever marks their own message gives their words away; nobody gains any by it.
+        return "ai"
     if known is not None:
         return known
     for kind, speaker in _BY_TYPE.items():

@@ -17,7 +17,7 @@ _RUNS = re.compile(f"([{_UNSPACED}]+)|((?:(?![{_UNSPACED}])[^\\W_])+)")
 _LONGEST = 64
 """Characters of a term: a longer word is found by its beginning."""
 
-_SATURATION = 1.2
+SATURATION = 1.2
 """How soon a word said again stops to count, as in BM25."""
 
 
@@ -58,7 +58,7 @@ def query_terms(query: str) -> tuple[list[str], list[str]]:
 
 def score(counts: Mapping[str, int], *, rarity: Mapping[str, float]) -> float:
     """Return how well a text fits, by how often it has each term asked for and how rare each is."""
-    return sum(rarity[term] * count / (count + _SATURATION) for term, count in counts.items())
+    return sum(rarity[term] * count / (count + SATURATION) for term, count in counts.items())
 
 
 def rarities(texts: int, having: Mapping[str, int]) -> dict[str, float]:
@@ -66,16 +66,16 @@ def rarities(texts: int, having: Mapping[str, int]) -> dict[str, float]:
     return {term: math.log(1 + (texts - count + 0.5) / (count + 0.5)) for term, count in having.items()}
 
 
-def ranked(matches: Mapping[str, Mapping[str, int]], *, texts: int, limit: int) -> list[tuple[str, float]]:
+def ranked(matches: Mapping[str, Mapping[str, int]], *, texts: int, limit: int, having: Mapping[str, int] | None = None) -> list[tuple[str, float]]:
     """Return the best of the matching texts, each key with its score: first what has the most of the terms, then by rarity, then by key.
 
     Args:
         matches: Of each text, by key, how often it has each term asked for.
         texts: How many texts there are in all.
         limit: How many to return.
+        having: How many texts have each term, where `matches` are not all there are.
     """
-    having = Counter(term for counts in matches.values() for term in counts)
-    rarity = rarities(texts, having)
+    rarity = rarities(texts, having or Counter(term for counts in matches.values() for term in counts))
     scored = sorted(((-len(counts), -score(counts, rarity=rarity), key) for key, counts in matches.items()))
     return [(key, -negative) for _, negative, key in scored[: max(limit, 0)]]
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
-from langchain_ctxguard.core.terms import fold
+from langchain_ctxguard.core.field_patterns import stands_in
+from langchain_ctxguard.core.terms import fold, is_question
 
 LONGEST = 300
 """Characters of a sentence; what runs on (minified JSON, base64) is cut into pieces."""
@@ -39,15 +41,63 @@ _CHOOSES = re.compile(
 )
 _OBSERVES = re.compile(
     r"\b(?:returns|returned|got|gets|shows|showed|printed|prints|raises|raised|gives|gave|was|were|is|are|appears|fails|failed|throws|happens|came|"
-    r"sees|saw|contains|sent to|ended|reads|produced|displays|used to)\b|返回|显示|得到|变成|出现|结果是|收到了|报了"
+    r"sees|saw|see|contains|sent to|ended|reads|produced|displays|used to|why|whether|how come|picks|chooses|uses|takes|sends|writes|loads|calls|"
+    r"keeps|puts|goes|seems|behaves|complains|warns|crashes|crashed|hangs|hung)\b|返回|显示|得到|变成|出现|结果是|收到了|报了|为什么|怎么|却|居然|竟然"
 )
-_COUNTED = re.compile(r"[一二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]")
+_INSTEAD = re.compile(r"\binstead\b(?! of)")
 
 
-_LISTED = re.compile(r"\d{1,6}\s?[:|]\s|[+-]{3} |@@ |[│├└]")
+_AMOUNT = (
+    r"(?i)[$€£¥￥][\s]?[0-9]|[0-9０-９一二两三四五六七八九十百千万][0-9０-９,.，]*[\s]?(?:元|块钱|块|万|美元|欧元|%|％|usd\b|eur\b|cny\b|rmb\b|gbp\b|dollars?\b|euros?\b|percent\b)|"
+    r"(?:usd|eur|cny|rmb|gbp)[\s]?[0-9]|[0-9]{4}[-/年.][0-9]{1,2}|[0-9]{1,2}月[0-9]{1,2}|[0-9]{1,2}[:：点][0-9]{2}|"
+    r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.? [0-9]{1,2}\b|\b[0-9]{1,2}(?:st|nd|rd|th)? (?:jan|"
+    r"feb|mar|apr|may|june?|"
+    r"july?|aug|sept?|oct|nov|dec)"
+)
+_IN_WORDS = (
+    r"(?i)\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|dozen)\b|"
+    r"\bone (?:checked |carry-on |more )?(?:bag|passenger|night|day|week|month|year|person|adult|child|ticket|room|hour|"
+    r"seat|item|piece|way|stop|copy|minute|"
+    r"percent)\b|[二两三四五六七八九十百千万亿][元块美天日号月年个次台周小人份条%点岁分]|一[元块美天日号月年周岁%]"
+)
+"""A number in words, English or Chinese."""
+
+_LISTED = re.compile(
+    r"\d{1,6}\s?[:|]\s|[+-]{3} |@@ |[│├└]|\+ ?\S|"
+    r"\"(?!\w{0,40}(?:price|amount|total|cost|fee|date|_at|time|due|status|error|reason|balance|limit|name|message|title|"
+    r"count|版|价|额|期))[\w.$-]{1,40}\": ?(?:"
+    r"\"[^\"]*\"|[\d.]+|true|false|null|[\[{])[,\]}]*$|\{[A-Z0-9_]+\}|\w{0,30}:? ?\{[A-Z0-9_]+\}"
+)
 _REPORTED = re.compile(
     r"(?:[A-Z]\d{1,4} |\[?)?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception|Failure)\b[^:：]{0,40}[:：]|"
     r"(?:fatal|error|failed|failure|exception)\b.{0,40}[:：]|traceback \(most recent|.{0,12}(?:错误|失败|异常|报错).{0,12}[:：]|error\W*$",
+    re.IGNORECASE,
+)
+_GREETS = re.compile(
+    r"(?:(?:你好|您好|哈喽|好的?呀?|好啊|嗯+|行|可以啊?|有啊|有的|是啊|是的|谢了|谢谢[你您]?了?|多谢|太好了|没问题|不客气|麻烦[你您]?了?|不好意思|"
+    r"你?记一下|[^,，。0-9]{1,14}[啊呀哇哈]|真[好棒]|hello|hi|hey|hi there|ok|okay|yes|yeah|sure|great|perfect|thanks|"
+    r"thank you|of course|certainly|absolutely|no problem|alright)"
+    r"[,，!！~]\s*)+",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(
+    r"[,，]\s*(?:(?:(?:有[啥什]么?.{0,6})?请?再?(?:给我?|帮我?)?(?:推荐|介绍)(?:一[下个家处]|几个|个)?.{0,4}|谢谢.{0,5}|多谢.{0,3}|谢了.?|怎么样|可以吗|好吗|行吗|你觉得.{1,3}|麻烦[你您]?了?|"
+    r"(?:您看|你看|请问)?还?有(?:什么|其他|其它|别的).{0,10}|please|thanks|thank you|if that's ok(?:ay)?)[,，。.!！?？~]*\s*)+$",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"(?<!的)，|, (?!\d)")
+_EXCLAIMS = re.compile(r"[啊呀哇哈呢吧吗][，,]?$|^(?:真[好棒]|那|好|嗯|可以|行|当然)了?[，,]?$")
+_TURNS = re.compile(
+    r"抱歉|遗憾|sorry|unfortunately|不|没|未|无法|别|非|如果|若|除非|否则|只|但|虽|要是|假如|\b(?:not|no|never|none|nor|if|unless|except|without|only|but|however|although|until|while|"
+    r"when|instead|cannot|provided)\b|n't\b",
+    re.IGNORECASE,
+)
+_GIVES_IN = re.compile(
+    r"^那(?!好|行|可以|就|么|没|谢|先)[^?？]{3,40}[吧呗]\W*$|还是[^?？是]{2,16}吧|\bin that case\b|\blet's make it\b|^what about\b"
+)
+_REFERS = re.compile(
+    r"\b(?:this|that|the first|the second|the last|the same) (?:one|option|flight|hotel|place|restaurant|train|room|plan|version|item|product)\b|"
+    r"(?:这|那|该)(?:家|个|里|款|间|趟|班|条|座|处|儿|方案)|它",
     re.IGNORECASE,
 )
 _VALUES = re.compile(r"[A-Za-z0-9_.,:/@%$€£¥#+~-]+")
@@ -58,6 +108,9 @@ class Sign(StrEnum):
 
     CORRECTION = "correction"
     EMPHASIS = "emphasis"
+    PREFERENCE = "preference"
+    """What a person would like better. It is no condition, and what it stands beside is still asked for."""
+
     DEFERRED = "deferred"
     """Asked for, but not right now: `please also`, `TODO`, 待办."""
 
@@ -70,6 +123,12 @@ class Sign(StrEnum):
     """A person takes, keeps or turns down what was offered. In a model's mouth the same words decide nothing."""
 
     AGREEMENT = "agreement"
+    REFUSAL = "refusal"
+    """A person turns down what was offered, or asks for another."""
+
+    OUTCOME = "outcome"
+    """The assistant names something to take, or says that there is none."""
+
     ERROR = "error"
     DONE = "done"
     NOT_DONE = "not_done"
@@ -89,8 +148,50 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
     Sign.EMPHASIS: (
         *("remember", "make sure", "never", "always", "must", "important", "do not", "don't", "only", "under no circumstances", "at all times"),
         *("required", "ensure", "critical", "note that", "without", "refuse", "not allowed", "prefer", "no longer", "mustn't", "shall not"),
+        *("avoid", "refrain from", "off limits", "off-limits", "hands off", "stay away from", "keep out of", "allergic", "i can't eat", "forbidden"),
+        *("stop sending", "stop calling", "stop asking", "leave out", "except for", "nothing but", "no more than", "under no", "by no means"),
+        *(
+            "避免",
+            "别用",
+            "别发",
+            "别动",
+            "别碰",
+            "别改",
+            "别删",
+            "别给",
+            "别让",
+            "别在",
+            "别去",
+            "别订",
+            "别选",
+            "别放",
+            "别加",
+            "别说",
+            "别写",
+            "别提",
+            "别打",
+            "别联系",
+        ),
+        *("不接受", "不吃", "过敏", "忌口", "谢绝", "切忌", "不允许", "以外不", "不超过", "不得超过"),
         *("记住", "一定", "务必", "必须", "不要", "不得", "禁止", "严禁", "切勿", "请勿", "千万", "不能", "不可", "只能", "始终", "永远", "注意"),
         *("重要", "谨记", "不许", "不准", "别再", "别把", "不同意", "拒绝", "只允许"),
+    ),
+    Sign.PREFERENCE: (
+        *(
+            "i'd rather",
+            "i would rather",
+            "rather not",
+            "preferably",
+            "ideally",
+            "i like",
+            "i love",
+            "i hate",
+            "i dislike",
+            "i don't like",
+            "not a fan of",
+        ),
+        *("my favourite", "my favorite", "i'm used to", "if possible", "i usually", "suits me", "works better for me", "easier for me"),
+        *("更喜欢", "喜欢", "偏好", "最好", "尽量", "宁可", "宁愿", "讨厌", "不喜欢", "不想", "习惯", "倾向于", "比较想"),
     ),
     Sign.DEFERRED: (
         *("please also", "also please", "also need", "also want", "todo", "to-do", "don't forget", "still need", "still needs", "still to do"),
@@ -103,6 +204,7 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
     ),
     Sign.REQUEST: (
         *("please", "can you", "could you", "would you", "will you", "i need", "i want", "i'd like", "i would like", "we need", "let's", "help me"),
+        *("could we", "can we", "could i", "can i", "may i"),
         *("need to", "needs to", "you should", "add", "fix", "update", "create", "write", "remove", "delete", "send", "book", "cancel", "implement"),
         *("refactor", "rename", "deploy", "generate", "tell me", "show me", "give me"),
         *("请", "帮我", "帮忙", "麻烦", "我想", "我要", "需要", "希望", "给我", "能不能", "能否", "可以", "替我", "把"),
@@ -115,7 +217,7 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
     Sign.CHOICE: (
         *("go ahead", "proceed with", "i'll take", "i'll use", "i'll pay", "i'll go for", "i would like to book", "i'd like to book", "let's keep"),
         *("let's use", "let's do", "i'd prefer", "i would prefer", "i don't need", "i don't want", "no need for", "i'll skip", "i'll pass"),
-        *("too expensive", "too much", "over my budget", "above my budget", "out of my budget", "sounds good", "works for me", "i like", "instead"),
+        *("too expensive", "too much", "over my budget", "above my budget", "out of my budget", "sounds good", "works for me", "i like"),
         *(
             "就去",
             "就订",
@@ -140,6 +242,48 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
     Sign.AGREEMENT: (
         *("yes", "yeah", "yep", "sure", "okay", "ok", "agreed", "correct", "that works", "perfect", "sounds good", "go ahead", "please proceed"),
         *("好的", "好吧", "可以啊", "行", "不错", "没问题", "就这", "是的", "对的"),
+    ),
+    Sign.REFUSAL: (
+        *("no", "nope", "too expensive", "too far", "too late", "too early", "another one", "a different", "something else", "instead", "don't like"),
+        *("不行", "不要", "不好", "不喜欢", "不合适", "太贵", "太远", "换一", "换个", "另一", "另外一", "别的吗", "其他的吗"),
+    ),
+    Sign.OUTCOME: (
+        *("recommend", "i recommend", "suggest", "how about", "i found", "the best option", "unfortunately", "not available", "no longer available"),
+        *("sold out", "cannot accept", "not eligible", "not allowed", "there is no", "there are no"),
+        *(
+            "地址是",
+            "地址在",
+            "地址为",
+            "电话是",
+            "类型是",
+            "价格是",
+            "时间是",
+            "推荐菜有",
+            "车型",
+            "车牌",
+            "号码是",
+            "is located",
+            "address is",
+            "number is",
+        ),
+        *(
+            "推荐",
+            "建议",
+            "不错的",
+            "可以去",
+            "可以试",
+            "满足您",
+            "符合您",
+            "符合你",
+            "就是一",
+            "抱歉",
+            "没有符合",
+            "没有适合",
+            "没有找到",
+            "查不到",
+            "没有查到",
+            "没查到",
+        ),
     ),
     Sign.ERROR: (
         *("error", "exception", "traceback", "failed", "failure", "denied", "not found", "timeout", "timed out", "refused", "fatal", "panic"),
@@ -178,6 +322,7 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
         *("星期", "周一", "周二", "周三", "周四", "周五", "周六", "周日", "明天", "今天", "后天", "下周", "月底", "截止"),
     ),
 }
+_SCREENS = {sign: "|".join(phrase.replace("[", r"\[").replace("]", r"\]") for phrase in phrases) for sign, phrases in _PHRASES.items()}
 _NOTHING: frozenset[Sign] = frozenset()
 
 
@@ -253,15 +398,30 @@ def signs_of(text: str, pieces: Sequence[Sentence], wanted: Collection[Sign] = t
     starts = [piece.start for piece in pieces]
     found: defaultdict[int, set[Sign]] = defaultdict(set)
     for sign in wanted:
-        for phrase in _PHRASES[sign]:
+        # One pass over the text says of most signs that none of their phrases is in it.
+        for phrase in _PHRASES[sign] if stands_in(_SCREENS[sign], folded) else ():
             if phrase in folded:
                 for at in _places(folded, phrase):
                     found[bisect_right(starts, at) - 1].add(sign)
-    for sign, shows in ((Sign.DECISION, prefers_one), (Sign.CORRECTION, _contradicts)):
-        if sign in wanted:
+    for sign, hints, shows in _JUDGED:
+        if sign in wanted and stands_in(hints, folded):
             for index in (index for index, piece in enumerate(pieces) if shows(piece.text)):
                 found[index].add(sign)
     return [found.get(index, _NOTHING) for index in range(len(pieces))]
+
+
+def asks(sentence: str) -> bool:
+    """Say whether a sentence asks something of its reader, as a question or a request.
+
+    >>> asks("Please cancel order 12."), asks("地址在哪里？"), asks("The limit is 500 EUR.")
+    (True, True, False)
+    """
+    return is_question(sentence) or requests_in(sentence)
+
+
+def requests_in(sentence: str) -> bool:
+    """Say whether a sentence asks for something to be done, in the words requests have."""
+    return bool(signs_of(sentence, [Sentence(sentence, 0)], (Sign.REQUEST,))[0])
 
 
 def prefers_one(sentence: str) -> bool:
@@ -275,10 +435,26 @@ def prefers_one(sentence: str) -> bool:
     return at >= 0 and _CHOOSES.search(folded[:at]) is not None and _OBSERVES.search(folded[:at]) is None
 
 
-def _contradicts(sentence: str) -> bool:
-    """Recognise `No, ...` and `not X but Y`."""
+def _swaps(sentence: str) -> bool:
+    """Recognise what somebody takes `instead`, with nothing named that it is taken for. That something came instead is an observation."""
     folded = fold(sentence)
-    return folded.startswith(("no, ", "nope", "no - ", "不，", "不,")) or (" but " in folded and "not " in folded.partition(" but ")[0])
+    return "instead" in folded and _INSTEAD.search(folded) is not None and _OBSERVES.search(folded) is None
+
+
+def _contradicts(sentence: str) -> bool:
+    """Recognise `No, ...` and `not X but Y`, and what somebody asks for instead: `那……吧`."""
+    folded = fold(sentence)
+    if folded.startswith(("no, ", "nope", "no - ", "不，", "不,")) or (" but " in folded and "not " in folded.partition(" but ")[0]):
+        return True
+    return _GIVES_IN.search(folded) is not None
+
+
+_JUDGED: tuple[tuple[Sign, str, Callable[[str], bool]], ...] = (
+    (Sign.DECISION, "|".join(_OVER), prefers_one),
+    (Sign.CHOICE, "instead", _swaps),
+    (Sign.CORRECTION, "no|but |不|那|还是|in that case|make it|what about", _contradicts),
+)
+"""What a list of phrases cannot tell: the sign, what a text must hold for it, and the judgement on one sentence."""
 
 
 def _places(folded: str, phrase: str) -> Iterator[int]:
@@ -296,14 +472,78 @@ def _touches(folded: str, at: int, edge: str) -> bool:
     return 0 <= at < len(folded) and edge.isalnum() and folded[at].isascii() and folded[at].isalnum()
 
 
+def without_courtesy(piece: Sentence) -> Sentence:
+    """Return a sentence without the clauses at its edges that only greet, thank, ask nicely or say yes; what is left is marked as cut.
+
+    >>> without_courtesy(Sentence("好的，我想找评分4.5分以上的景点，给我推荐一个吧。", 0)).shown
+    '…我想找评分4.5分以上的景点…'
+    >>> without_courtesy(Sentence("Thanks, bye.", 0)).shown
+    'Thanks, bye.'
+    """
+    text = piece.text
+    leading = _GREETS.match(text)
+    start = 0 if leading is None else leading.end()
+    closing = _THANKS.search(text, start)
+    stop = len(text) if closing is None else closing.start()
+    if stop - start < 6 or stop - start > len(text) - 3:  # noqa: PLR2004 - nothing would be left, or nothing would be saved
+        return piece
+    return Sentence(text[start:stop], piece.start + start, piece.begins_early or start > 0, piece.goes_on or stop < len(text))
+
+
+def around_values(piece: Sentence) -> Sentence:
+    """Return the clauses of a sentence from the first that holds a value to the last; what turns them round, such as an "if" or a "not", stays.
+
+    >>> around_values(Sentence("这么多好玩的地方啊，真好，我想找人均消费500-1000元的餐馆，有啥好地方推荐一个呗。", 0)).shown
+    '…我想找人均消费500-1000元的餐馆…'
+    >>> around_values(Sentence("If you cancel today, we keep the deposit, and the rest, 80 EUR, is paid back.", 0)).shown
+    'If you cancel today, we keep the deposit, and the rest, 80 EUR…'
+    """
+    text = piece.text
+    edges = [0, *(clause.end() for clause in _CLAUSE.finditer(text)), len(text)]
+    if len(edges) < 3:  # noqa: PLR2004 - one clause
+        return piece
+    clauses = [text[start:stop] for start, stop in pairwise(edges)]
+    valued = [index for index, clause in enumerate(clauses) if has_value(clause)]
+    if not valued:
+        return piece
+    opening, closing = valued[0], valued[-1]
+    if opening and not _EXCLAIMS.search(clauses[opening - 1]):
+        # What stands right before a value says what it is a value of.
+        opening -= 1
+    turning = [index for index, clause in enumerate(clauses) if _TURNS.search(clause)]
+    first, last = min([opening, *turning]), max([closing, *turning])
+    start, stop = edges[first], len(text[: edges[last + 1]].rstrip(" ,，")) if last + 1 < len(clauses) else len(text)
+    if len(text) - (stop - start) < 6:  # noqa: PLR2004 - it saves nothing
+        return piece
+    return Sentence(text[start:stop], piece.start + start, piece.begins_early or start > 0, piece.goes_on or stop < len(text))
+
+
+def refers_back(text: str) -> bool:
+    """Say whether a message speaks of something as known: "that hotel", "这家", 它家.
+
+    >>> refers_back("Where is that hotel?"), refers_back("这家餐馆在哪？"), refers_back("Find me a hotel.")
+    (True, True, False)
+    """
+    return _REFERS.search(text) is not None
+
+
 def has_value(sentence: str) -> bool:
     """Say whether a sentence holds a number, in digits or counted in Chinese."""
-    return _NUMBER.search(sentence) is not None or _COUNTED.search(sentence) is not None
+    return _NUMBER.search(sentence) is not None or stands_in(_IN_WORDS, sentence)
 
 
 def has_name(sentence: str) -> bool:
     """Say whether a sentence holds a path, an address, something quoted, or a capital inside."""
     return _NAMED.search(sentence) is not None
+
+
+def has_amount(sentence: str) -> bool:
+    """Say whether a sentence holds an amount of money, a percentage, a date or a time of day.
+
+    >>> [has_amount(text) for text in ("It costs $12.", "共三百元", "截止 6月30日", "at 9:40", "See line 12.")]
+    [True, True, True, True, False]
+    """
+    return stands_in(_AMOUNT, sentence)
 
 
 def is_listing(sentence: str) -> bool:

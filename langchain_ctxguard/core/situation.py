@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -11,6 +11,7 @@ from typing import Literal
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
+from langchain_ctxguard.core.carry_over import OpenedBy
 from langchain_ctxguard.core.compile import Compiled, compile_view, leading_system
 from langchain_ctxguard.core.diff import SameText
 from langchain_ctxguard.core.items import Steps
@@ -21,8 +22,11 @@ from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, Gu
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.control import ControlField, FieldDiff
-from langchain_ctxguard.domain.extensions import Redactor
+from langchain_ctxguard.domain.copied import NO_COPY, Copied
+from langchain_ctxguard.domain.extensions import InvariantCheck, Redactor
 from langchain_ctxguard.domain.field_settings import FieldSettings
+from langchain_ctxguard.domain.invariant import Invariant
+from langchain_ctxguard.domain.standing import Effect
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 
 
@@ -97,6 +101,37 @@ class FieldPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Crossing:
+    """What of the record crosses a compaction by being copied, and what must hold afterwards."""
+
+    copied: Copied = NO_COPY
+    """As it was read from the stores just now."""
+
+    unread: str | None = None
+    """Why it could not be read: then no version is made."""
+
+    invariants: tuple[Invariant, ...] = ()
+    checks: Mapping[str, InvariantCheck] = field(default_factory=dict)
+    """The application's own, by name."""
+
+    tools: Mapping[str, Effect | None] = field(default_factory=dict)
+    """The tools about to be available."""
+
+    opened_by: OpenedBy | None = None
+    seen_head: int | None = None
+    """Number of the last consent entry the version before was made under; `None`: it was made under none."""
+
+    checkpoints: tuple[int, ...] = ()
+    """The marked versions of this context so far."""
+
+    @property
+    def is_consent_change(self) -> bool:
+        """Say whether the ledger moved since the version before."""
+        now = None if self.copied.consents is None else self.copied.consents.head.seq
+        return now is not None and now != (self.seen_head or 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How this compaction is to go."""
 
@@ -121,8 +156,14 @@ class Plan:
     """`None`: control fields are not looked for."""
     redact: Redactor | None = None
     """The application's redactor: what leaves the view is seen by it first."""
+    can_read: bool = False
+    """The model has a tool that reads what a view leaves out: a result too large for the goal is shown in part."""
+
     todos: Steps | None = None
     """The todo list a state key holds, newer than any in the messages; `None` where there is none."""
+
+    crossing: Crossing = field(default_factory=Crossing)
+    """What crosses by being copied, and what must hold afterwards."""
 
     clock: Callable[[], float] | None = None
     """Seconds that pass, for the record; `None`: nobody measures."""

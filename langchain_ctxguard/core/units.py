@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
 
-from langchain_ctxguard.core.identity import SYNTHETIC, is_synthetic, message_digest, message_keys
+from langchain_ctxguard.core.identity import is_synthetic, message_digest, message_keys
 from langchain_ctxguard.core.roles import (
     NOTE,
+    SYNTHETIC,
     Call,
     block_call_id,
     calls_of,

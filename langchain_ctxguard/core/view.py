@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_ctxguard.core.compaction import Situation
 from langchain_ctxguard.core.compile import parted
 from langchain_ctxguard.core.identity import find_cut, is_known_as
+from langchain_ctxguard.core.recalled import faded
 from langchain_ctxguard.core.render import render_rules, rules_fingerprint
 from langchain_ctxguard.core.roles import RULES, is_foreign_summary, text_of
 from langchain_ctxguard.core.units import as_given
@@ -36,6 +37,7 @@ def situation_in_original(
     rules: tuple[Constraint, ...],
     system: Sequence[SystemMessage] = (),
     trust_system_messages: bool = False,
+    recalled_for: int = 0,
 ) -> Found:
     """Return the situation of a conversation given whole (or trimmed), e.g. a graph's state.
 
@@ -45,6 +47,7 @@ def situation_in_original(
         rules: The rules in force.
         system: System messages that stand outside the list.
         trust_system_messages: Treat system messages inside the list as the application's.
+        recalled_for: For how many model calls recalled text stays in view; 0: as long as its message.
     """
     front = parted(messages)
     leading, rest = (*system, *front.system), front.rest
@@ -63,7 +66,7 @@ def situation_in_original(
     tail = [message for message in rest[at:] if not (trust_system_messages and _is_system(message))]
     start = head.cut.position if head.body is not None else 0
     return Found(
-        Situation(tail=tail, rules=rules, system=leading, trusted=trusted, head=head, request=request, start=start),
+        Situation(tail=faded(tail, recalled_for), rules=rules, system=leading, trusted=trusted, head=head, request=request, start=start),
         fault,
     )
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from langchain_ctxguard.domain.config_text import locate, read_mapping
+from langchain_ctxguard.domain.config_text import known_timezone, read_file
 from langchain_ctxguard.domain.constraint import CommandCheck, Constraint, ConstraintSource, PatternCheck, SchemaCheck, Scope
+from langchain_ctxguard.domain.faults import describe, keys_of, shown
 from langchain_ctxguard.domain.field_settings import FieldSettings
+from langchain_ctxguard.domain.invariant import ConsentSettings, Implies, Invariant
+from langchain_ctxguard.domain.policy import POLICY_MODELS, ToolPolicy
+from langchain_ctxguard.domain.recall import RecallSettings
 from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.errors import ConfigurationError
 
@@ -139,6 +141,12 @@ class CompactionSettings(Value):
     evidence_share: float = Field(default=0.15, gt=0, lt=0.5)
     """Bound of the rendered evidence, as a share of the window."""
 
+    evict: Literal["view", "archive"] = "view"
+    """What a compaction evicts leaves the model's view alone, or the state as well, once it rests in the store."""
+
+    todos: str | None = Field(default="todos", min_length=1)
+    """Key of a graph's state that holds a todo list: its steps are carried as they are. `None`: no key does."""
+
     trust_system_messages: bool = False
     """Send system messages found inside the list as system text after the pins; otherwise they are untrusted text in place."""
 
@@ -168,7 +176,7 @@ class CompactionSettings(Value):
         try:
             return cls.model_validate({**data, **overrides})
         except ValidationError as error:
-            raise ConfigurationError(describe(error)) from error
+            raise ConfigurationError(describe(error, keys=_KEYS)) from error
 
 
 def _rule_data(item: Any) -> Any:
@@ -177,10 +185,10 @@ def _rule_data(item: Any) -> Any:
         # An empty text is refused by the constraint itself, under its own index.
         return Constraint.from_text(item) if item.strip() else {"constraint_id": "empty", "text": item}
     if isinstance(item, dict) and not item.keys() & Constraint.model_fields.keys():
-        msg = f"{_shown(item)} is no rule; a text with a colon needs quotes, and a mapping needs `constraint_id` and `text`"
+        msg = f"{shown(item)} is no rule; a text with a colon needs quotes, and a mapping needs `constraint_id` and `text`"
         raise ValueError(msg)
     if not isinstance(item, (dict, Constraint)):
-        msg = f"a rule is a text or a mapping with `constraint_id` and `text`, not {_shown(item)}"
+        msg = f"a rule is a text or a mapping with `constraint_id` and `text`, not {shown(item)}"
         raise ValueError(msg)
     if isinstance(item, dict):
         for key in ("version", "priority"):
@@ -193,11 +201,6 @@ def _rule_data(item: Any) -> Any:
     return item
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"  # noqa: PLR2004 - enough to know it by
-
-
 def _off_is_a_word(value: Any) -> Any:
     # YAML reads a bare `off` as false.
     return "off" if value is False else value
@@ -206,7 +209,7 @@ def _off_is_a_word(value: Any) -> Any:
 def _refresh_makes_sense(value: Any) -> Any:
     if value == "call" or (isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _DAY_S):
         return value
-    msg = f'`refresh` is "call" or a number of seconds up to a day, not {_shown(value)}'
+    msg = f'`refresh` is "call" or a number of seconds up to a day, not {shown(value)}'
     raise ValueError(msg)
 
 
@@ -236,6 +239,11 @@ class GuardConfig(Value):
     control_fields: FieldSettings = FieldSettings()
     """Which values a compaction must not lose."""
 
+    consents: ConsentSettings = ConsentSettings()
+    """What of the record crosses a compaction by being copied, and what must hold afterwards."""
+    recall: RecallSettings = RecallSettings()
+    """How an agent reads what left its view."""
+
     timezone: str = "UTC"
     """IANA name of the zone in which days and clock times are meant: it decides what 下周五 is."""
 
@@ -243,7 +251,13 @@ class GuardConfig(Value):
     """Of how many of the newest versions of a thread the full context is kept in the store; of older ones the record stays."""
 
     workspace: str | None = Field(default=None, min_length=1)
-    """Path the run works in: rules of scope `workspace` are held against it."""
+    """Path the run works in: rules of scope `workspace` are held against it, and relative paths in tool calls are meant from it."""
+
+    tools: ToolPolicy | None = None
+    """Which tool calls are allowed. `None`: all of them, on record."""
+
+    audit: Literal["full", "digest"] = "full"
+    """What is kept of a tool call: arguments, reasons and results, apart from the record so that they can be erased; or their digests alone."""
 
     @field_validator("constraints", mode="before")
     @classmethod
@@ -251,7 +265,7 @@ class GuardConfig(Value):
         if constraints is None:
             return ()
         if not isinstance(constraints, (list, tuple)):
-            msg = f"`constraints` is a list of rules, not {_shown(constraints)}"
+            msg = f"`constraints` is a list of rules, not {shown(constraints)}"
             raise ValueError(msg)
         return tuple(constraints)
 
@@ -260,20 +274,29 @@ class GuardConfig(Value):
     def _ids_are_unique(cls, constraints: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
         return unique_constraints(constraints)
 
-    @field_validator("compaction", "control_fields", mode="before")
+    @field_validator("compaction", "control_fields", "consents", "recall", mode="before")
     @classmethod
     def _empty_section(cls, section: Any) -> Any:
         return {} if section is None else section
 
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _empty_policy(cls, tools: Any) -> Any:
+        return {} if tools is None else tools
+
+    @field_validator("tools")
+    @classmethod
+    def _policy_knows_its_place(cls, tools: ToolPolicy | None, info: ValidationInfo) -> ToolPolicy | None:
+        if tools is None:
+            return None
+        folder = (info.context or {}).get("folder")
+        place = {"base": folder, "workspace": info.data.get("workspace"), "timezone": info.data.get("timezone", "UTC")}
+        return tools.model_copy(update={name: value for name, value in place.items() if name not in tools.model_fields_set and value is not None})
+
     @field_validator("timezone")
     @classmethod
     def _timezone_is_known(cls, timezone: str) -> str:
-        try:
-            ZoneInfo(timezone)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            msg = f"{timezone!r} is no IANA time zone known here; use a name such as 'Europe/Berlin' or 'Asia/Shanghai'"
-            raise ValueError(msg) from error
-        return timezone
+        return known_timezone(timezone)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -285,7 +308,7 @@ class GuardConfig(Value):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise ConfigurationError(describe(error)) from error
+            raise ConfigurationError(describe(error, keys=_KEYS)) from error
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -295,16 +318,11 @@ class GuardConfig(Value):
             ConfigurationError: naming file, line and key.
         """
         source = Path(path)
+        text, data = read_file(source)
         try:
-            text = source.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            msg = f"Cannot read the config file '{source}': {error}."
-            raise ConfigurationError(msg) from error
-        data = read_mapping(text, name=str(source))
-        try:
-            config = cls.model_validate(data)
+            config = cls.model_validate(data, context={"folder": str(source.absolute().parent)})
         except ValidationError as error:
-            raise ConfigurationError(describe(error, name=str(source), text=text)) from error
+            raise ConfigurationError(describe(error, keys=_KEYS, name=str(source), text=text)) from error
         origin = ConstraintSource(type="config", ref=str(source))
         rules = (rule if "source" in rule.model_fields_set else rule.model_copy(update={"source": origin}) for rule in config.constraints)
         return config.model_copy(update={"constraints": tuple(rules)}) if config.constraints else config
@@ -316,7 +334,7 @@ class GuardConfig(Value):
         for definition in schema["$defs"].values():
             # An editor shows it beside the key: the first paragraph is enough.
             definition["description"] = definition.get("description", "").partition("\n\n")[0]
-        for section in ("constraints", "compaction", "control_fields"):
+        for section in ("constraints", "compaction", "control_fields", "consents", "recall", "tools"):
             # A section without a value means the defaults.
             schema["properties"][section] = {"anyOf": [schema["properties"][section], {"type": "null"}]}
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "ctxguard.yaml"}
@@ -340,64 +358,19 @@ def unique_constraints(constraints: tuple[Constraint, ...]) -> tuple[Constraint,
     return tuple(known.values())
 
 
-def describe(error: ValidationError, *, name: str | None = None, text: str | None = None) -> str:
-    """Return one line for each fault of a config, with file and line where they are known."""
-    lines = []
-    for fault in error.errors(include_url=False):
-        path = _written_path(fault)
-        if path is None:
-            continue
-        key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".") or "config"
-        place = key
-        if name is not None and text is not None:
-            place = f"{name}:{locate(text, path)}: {key}"
-        lines.append(f"{place}: {_sentence(fault, path)}")
-    return "\n".join(dict.fromkeys(lines))
-
-
-def _written_path(fault: ErrorDetails) -> tuple[int | str, ...] | None:
-    """Return where a fault stands in what was written; `None` for the branch of a union that was not meant."""
-    path = fault["loc"]
-    for index, part in enumerate(path):
-        if path[index - 1 : index] != ("validator",):
-            continue
-        if part == "str":
-            return None
-        # Behind the union stands the tag of its branch; neither is a key of the file.
-        return path[:index] + path[index + 2 :]
-    return path
-
-
-_CHECK_FORMS = "a validator is the name of a registered one, or a mapping with `pattern`, `json_schema` or `argv`"
-_SENTENCES = {
-    "timezone_aware": "a moment needs its time zone, as in 2026-12-31T00:00:00Z",
-    "union_tag_not_found": _CHECK_FORMS,
-    "union_tag_invalid": _CHECK_FORMS,
-}
-_PATTERNS = {
-    "constraint_id": "takes a name without blanks, quotes, `@` or angle brackets",
-    "supersedes": "takes `id@version`, such as `no-deletes@2`",
-}
-
-
-def _sentence(fault: ErrorDetails, path: tuple[int | str, ...]) -> str:
-    last = str(path[-1]) if path else ""
-    if fault["type"] == "string_pattern_mismatch" and last in _PATTERNS:
-        return f"`{last}` {_PATTERNS[last]}, not {_shown(fault['input'])}"
-    if last == "validator" and fault["type"] == "model_attributes_type":
-        return f"{_CHECK_FORMS}, not {_shown(fault['input'])}"
-    if fault["type"] != "extra_forbidden":
-        return _SENTENCES.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
-    models: tuple[type[Value], ...] = (
-        GuardConfig,
-        CompactionSettings,
-        FieldSettings,
-        Constraint,
-        ConstraintSource,
-        Scope,
-        PatternCheck,
-        SchemaCheck,
-        CommandCheck,
-    )
-    close = get_close_matches(last, [name for model in models for name in model.model_fields], n=1)
-    return f"no such key; did you mean `{close[0]}`?" if close else "no such key"
+_MODELS = (
+    GuardConfig,
+    CompactionSettings,
+    FieldSettings,
+    ConsentSettings,
+    RecallSettings,
+    Invariant,
+    Implies,
+    Constraint,
+    ConstraintSource,
+    Scope,
+    PatternCheck,
+    SchemaCheck,
+    CommandCheck,
+)
+_KEYS = keys_of(*_MODELS, *POLICY_MODELS)

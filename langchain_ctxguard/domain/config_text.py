@@ -1,9 +1,11 @@
-"""YAML text to a mapping, and where in the text a key stands. Text in, values out: files are read by the caller."""
+"""YAML text to a mapping, and where in the text a key stands. And the two checks every section shares."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import yaml
 
@@ -42,8 +44,23 @@ def read_mapping(text: str, *, name: str) -> dict[str, Any]:
     Raises:
         ConfigurationError: naming `name` and the line.
     """
+    data = read_data(text, name=name)
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        msg = f"{name}:1: a config file is a mapping of sections (constraints, compaction), not a {type(data).__name__}."
+        raise ConfigurationError(msg)
+    return data
+
+
+def read_data(text: str, *, name: str) -> Any:
+    """Return what a YAML text holds.
+
+    Raises:
+        ConfigurationError: naming `name` and the line.
+    """
     try:
-        data = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
+        return yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
         msg = f"{name}:{line}: {error.problem or 'not valid YAML'}."
@@ -56,12 +73,34 @@ def read_mapping(text: str, *, name: str) -> dict[str, Any]:
     except RecursionError as error:
         msg = f"{name}:1: the file is nested too deep to be a config."
         raise ConfigurationError(msg) from error
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        msg = f"{name}:1: a config file is a mapping of sections (constraints, compaction), not a {type(data).__name__}."
-        raise ConfigurationError(msg)
-    return data
+
+
+def read_file(source: Path) -> tuple[str, dict[str, Any]]:
+    """Return the text of a config file and the mapping it holds.
+
+    Raises:
+        ConfigurationError: naming the file, and the line where there is one.
+    """
+    try:
+        text = source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"Cannot read the config file '{source}': {error}."
+        raise ConfigurationError(msg) from error
+    return text, read_mapping(text, name=str(source))
+
+
+def known_timezone(timezone: str) -> str:
+    """Return the name of a time zone that is known here.
+
+    Raises:
+        ValueError: it is not.
+    """
+    try:
+        ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        msg = f"{timezone!r} is no IANA time zone known here; use a name such as 'Europe/Berlin' or 'Asia/Shanghai'"
+        raise ValueError(msg) from error
+    return timezone
 
 
 def locate(text: str, path: Sequence[str | int]) -> int:
@@ -70,6 +109,9 @@ def locate(text: str, path: Sequence[str | int]) -> int:
     line = 1
     for part in path:
         found = None
+        if isinstance(part, int) and isinstance(node, yaml.MappingNode):
+            # One mapping may stand where a list of them is meant.
+            continue
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if key.value == str(part):

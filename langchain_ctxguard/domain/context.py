@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, NonNegativeInt, field_serializer
+from pydantic import Field, NonNegativeInt, SerializerFunctionWrapHandler, field_serializer, model_serializer
 
+from langchain_ctxguard.domain.copied import Copied
 from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.summary import StructuredSummary
 from langchain_ctxguard.domain.value import Value, canonical_json, digest_of
@@ -43,6 +44,9 @@ class ContextBody(Value):
     elided: dict[str, NonNegativeInt] = Field(default_factory=dict)
     """Tool results too large for the window: call id -> characters shown. The originals stay where they are."""
 
+    can_read: bool = False
+    """The model had a tool that reads what is left out of a result, when this version was made."""
+
     committed_at: str | None = None
     """Key of the newest message when this version was made: usage reported before it describes another context."""
 
@@ -51,6 +55,15 @@ class ContextBody(Value):
 
     rendered: tuple[str, ...] = ()
     """Digests of the pins, evidence and summary texts: a list that holds them is a view of this version."""
+
+    copied: Copied | None = None
+    """The record as it was when this version was made, for the reader of the context. Only `core.carry_over.carried_over` puts it here."""
+
+    @model_serializer(mode="wrap")
+    def _without_no_copy(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A version without a copy is written as it was before there were copies: its digest is what other versions name.
+        data: dict[str, Any] = dump(self)
+        return data if data.get("copied") is not None else {name: value for name, value in data.items() if name != "copied"}
 
     @field_serializer("summary")
     def _small(self, summary: StructuredSummary) -> dict[str, Any]:

@@ -44,6 +44,18 @@ class ContextVersion(Value):
     replaced: int = Field(default=0, ge=0)
     """How many messages these are."""
 
+    archive: str = ""
+    """Address of the list of messages it took out of the view, in the space of its thread; empty where none were kept."""
+
+    archived_from: int = Field(default=0, ge=0)
+    """Position of the first of them in the original conversation."""
+
+    archived: int = Field(default=0, ge=0)
+    """How many they are."""
+
+    left_state: bool = False
+    """They may leave the state: what is missing there before the cut is to be had here."""
+
     head: str = ""
     """Address of the head in its space of the blob store."""
 
@@ -71,7 +83,7 @@ class ContextVersion(Value):
     """Critical control fields it does not tell although they were in force."""
 
     is_marked: bool = False
-    """Made at a change of consents: its content is never thinned."""
+    """The first one made after consents changed: its content is never thinned, and later records name it."""
 
     @property
     def is_stable(self) -> bool:

@@ -1,4 +1,4 @@
-"""JSON as bytes: the one encoding of what goes on record, and content that is encoded already."""
+"""JSON as bytes: the one encoding of what goes on record. What is encoded already is a `RawJson`."""
 
 from __future__ import annotations
 
@@ -7,34 +7,17 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import field_validator
-
-from langchain_ctxguard.domain.value import Value
+from langchain_ctxguard.domain.raw_json import RawJson
 from langchain_ctxguard.errors import StoreError
 
-
-class RawJson(Value):
-    """JSON that is encoded already, and whose bytes are the value: `1.0` stays `1.0`, and keys stay in their order.
-
-    >>> encode_json({"b": RawJson(data=b'{"y": 1e2, "x": 1.0}'), "a": "ä"}).decode()
-    '{"a":"ä","b":{"y": 1e2, "x": 1.0}}'
-    """
-
-    data: bytes
-
-    @field_validator("data")
-    @classmethod
-    def _is_json(cls, data: bytes) -> bytes:
-        try:
-            json.loads(data.decode("utf-8"), parse_constant=_no_constant)
-        except (ValueError, RecursionError) as error:
-            msg = f"is no JSON text in UTF-8 ({error})"
-            raise ValueError(msg) from error
-        return data
+__all__ = ["RawJson", "encode_json"]
 
 
 def encode_json(data: Any) -> bytes:
     """Return the one JSON text of `data` in UTF-8: sorted keys, no spaces; `RawJson` stands in it byte for byte.
+
+    >>> encode_json({"b": RawJson(data=b'{"y": 1e2, "x": 1.0}'), "a": "ä"}).decode()
+    '{"a":"ä","b":{"y": 1e2, "x": 1.0}}'
 
     Raises:
         StoreError: something in it has no JSON, or no UTF-8; the message names the path.
@@ -93,8 +76,3 @@ def _text(text: str, path: str) -> str:
 def _refused(path: str, what: str) -> StoreError:
     shown = (path or "the value itself").encode("utf-8", "backslashreplace").decode()
     return StoreError(f"Cannot encode '{shown}': it {what}. Nothing was written.")
-
-
-def _no_constant(name: str) -> None:
-    msg = f"{name} is no JSON"
-    raise ValueError(msg)

@@ -9,12 +9,18 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.domain.control import ControlField
+from langchain_ctxguard.domain.invariant import StructuredState
+from langchain_ctxguard.domain.policy import Policy
 
 Validator = Callable[[str], "bool | str"]
 """Judges a text: `True` if it passes, `False` or the reason if it does not."""
 
 FieldExtractor = Callable[[Sequence[BaseMessage]], Sequence[ControlField]]
 """Finds control fields in messages. One that asks a model is `backends.model_fields.ModelFieldExtractor`."""
+
+
+InvariantCheck = Callable[[StructuredState, StructuredState], "bool | str"]
+"""Judges rules, consents, fields and tools before and after a compaction: `True` where it holds, `False` or the reason where it does not."""
 
 
 Redactor = Callable[[str], str]
@@ -25,8 +31,14 @@ Redactor = Callable[[str], str]
 class Extensions:
     """Functions a guard calls at its own points. Objects, not data: none of them can stand in a config file."""
 
+    invariants: Mapping[str, InvariantCheck] = field(default_factory=dict)
+    """What must hold across a compaction, by name: `check(before, after) -> bool | str`. Only `True` holds; one that raises does not."""
+
     validators: Mapping[str, Validator] = field(default_factory=dict)
     """By the name that rules of kind `verifier` and `runtime` know them by. Called in a thread where the run is async."""
+
+    policies: Sequence[Policy] = ()
+    """Functions that decide about tool calls beside the policy of the config; the strictest verdict holds."""
 
     same_text: Callable[[str, str], bool] | None = None
     """Says whether two statements say the same: asked about stressed sentences and choices that the rules find different. It may be called often."""

@@ -104,7 +104,7 @@ LIFECYCLES: tuple[Lifecycle, ...] = (
         compaction=Compaction.BY_AGE,
         expires="at the compaction that evicts it",
         audited="outcome, counts and digests in the compaction record",
-        restored="with the context version, by a rollback; the messages themselves are in the state",
+        restored="with the context version, by a rollback; the messages themselves are in the state, or come back to it",
         zone="working set",
     ),
     Lifecycle(
@@ -114,7 +114,7 @@ LIFECYCLES: tuple[Lifecycle, ...] = (
         compaction=Compaction.FREELY,
         expires="at the compaction that evicts its call; call and result leave together",
         audited="its call stays in the evidence",
-        restored="from the state, whole",
+        restored="from the state or the archive, whole; with a store by `recall_history` and `read_message`",
         zone="working set",
     ),
     Lifecycle(
@@ -124,7 +124,7 @@ LIFECYCLES: tuple[Lifecycle, ...] = (
         compaction=Compaction.FREELY,
         expires="at the compaction that evicts it",
         audited="counts and digests in the compaction record",
-        restored="from the state, whole",
+        restored="from the state or the archive, whole; with a store by `recall_history` and `read_message`",
         zone="working set",
     ),
 )
@@ -134,7 +134,7 @@ _MAY_COMPACT = {
     Compaction.NEVER: "never: verbatim in every call",
     Compaction.COPIED: "copied by code, never described",
     Compaction.BY_AGE: "by age; the current request and `keep` stay verbatim",
-    Compaction.FREELY: "yes; the original stays in the state",
+    Compaction.FREELY: "yes; the original stays in the state, or in the archive",
 }
 _HEADINGS = (
     "kind",

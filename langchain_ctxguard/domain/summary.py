@@ -100,6 +100,15 @@ class PendingItem(Value):
     """A step of a list a tool keeps (`write_todos`, `TodoWrite`): that list says what became of it."""
 
 
+class LeftOut(Value):
+    """How much of what is always worth a line found no room in a summary. The messages that said it are where they were."""
+
+    errors: int = 0
+    corrections: int = 0
+    amounts: int = 0
+    """Statements with an amount or a date."""
+
+
 class SummaryDraft(Value):
     """What a summarizer may tell. Actions, files and confirmations are not its to tell: they come from the tool calls.
 
@@ -116,6 +125,9 @@ class SummaryDraft(Value):
     open_risks: tuple[str, ...] = Field(default=(), description="Dangers, doubts and known defects somebody named and nobody has dealt with.")
     dropped_keys: int = 0
     """How many unexpected keys the answer had; they are counted and forgotten."""
+
+    left_out: LeftOut | None = None
+    """What the summarizer knows it left out; a model is not asked."""
 
     @property
     def is_empty(self) -> bool:
@@ -153,6 +165,9 @@ class StructuredSummary(Value):
     open_risks: tuple[str, ...] = ()
     do_not: tuple[str, ...] = ()
     """Ids of inferred constraints that forbid something; their words stand in the evidence."""
+
+    left_out: LeftOut | None = None
+    """What found no room, over all rounds."""
 
     language: str | None = None
     """BCP 47 code of the conversation (`en`, `zh`), where known."""

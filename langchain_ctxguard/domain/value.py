@@ -41,3 +41,8 @@ def is_list_of(kind: type, given: object) -> bool:
 def digest_of(text: str) -> str:
     """Return the SHA-256 of `text` in hexadecimal; lone surrogates count as themselves."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def digest_of_bytes(data: bytes) -> str:
+    """Return the SHA-256 of `data` in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
+from langchain_ctxguard.domain.citation import ConsentCitation
+from langchain_ctxguard.domain.copied import CopyRecord
 from langchain_ctxguard.domain.value import Value
 
 
@@ -158,7 +160,17 @@ class CompactionRecord(Value):
     """Facts of the summary by their standing."""
 
     invariants: tuple[str, ...] = ()
-    """What was looked for in the new view and holds, in order: `rules`, `calls`, `request`, `fields`, `texts`, `budget`, `gain`."""
+    """What was looked for in the new view and holds, in order: `rules`, `calls`, `request`, `fields`, `texts`, `budget`, `gain`, `copy`; then the
+    invariants of the settings, by name."""
+
+    broken: tuple[str, ...] = ()
+    """Names of the invariants that the refused candidate broke."""
+
+    consents: tuple[ConsentCitation, ...] = ()
+    """The consents in force when it was made, each with its basis: what crossed, and what a later reader finds the compaction by."""
+
+    copied: CopyRecord | None = None
+    """What crossed by being copied; `None` where there was nothing of the kind."""
 
     seconds: float = 0.0
     """How long the attempt took in an agent or graph, the summarizer's calls included; 0 where nobody measured."""
@@ -188,6 +200,20 @@ class ContextEvent(Value):
         "fields_unverified",
         "version_adopted",
         "store_failed",
+        "unguarded_tool",
+        "consents_differ",
+        "consents_unread",
+        "standing_changed",
+        "injected_turn",
+        "arguments_replaced",
+        "arguments_mismatch",
+        "tool_denied",
+        "update_refused",
+        "archive_not_durable",
+        "state_not_evicted",
+        "not_archived",
+        "messages_brought_back",
+        "message_recalled",
     ]
     detail: str
     version: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, assert_never
@@ -12,8 +12,10 @@ from typing import Any, ClassVar, assert_never
 from langchain.agents.middleware.internal_call_transformer import InternalCallTransformer
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse, ToolCallRequest
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.store.base import BaseStore
 from langgraph.types import Command, TracePolicy
 
@@ -21,22 +23,29 @@ from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.domain.config import ContextSize, GuardConfig, Trigger
 from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
+from langchain_ctxguard.domain.standing import Mode
 from langchain_ctxguard.domain.unset import UNSET, Unset
-from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, StoreError
+from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
+from langchain_ctxguard.graph.call_site import in_sight
+from langchain_ctxguard.graph.gate import ToolGate, Wrapping
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.history import History
 from langchain_ctxguard.graph.nodes import PreModelHook
 from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.pinned import PinnedFiles
+from langchain_ctxguard.graph.standing import synthetic
 from langchain_ctxguard.graph.state import GuardedAgentState
+from langchain_ctxguard.graph.thread_standing import ThreadStanding
 from langchain_ctxguard.graph.trace import COUNTS_ONLY
 from langchain_ctxguard.graph.turns import Ask, Check, Drive, Step, Turns
 from langchain_ctxguard.graph.verify import afailures, failures
-from langchain_ctxguard.ports import Clock, Hook, Summarizer, TokenCounter
+from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
+from langchain_ctxguard.records.archive import ArchivedMessage
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader
 
@@ -44,14 +53,20 @@ from langchain_ctxguard.records.constraints import ConstraintReader
 class ContextGuard(AgentMiddleware[Any, Any, Any]):
     """Pins rules, compacts long conversations, and keeps tool calls and the current request whole.
 
-    It changes what the model sees, never `state["messages"]`. Where nothing is to be done it costs the messages that are new, writes nothing and adds
-    no superstep. Put it where a summarizer would stand:
+    It changes what the model sees, never `state["messages"]`, unless `evict` is "archive". Where nothing is to be done it costs the messages that are
+    new, writes nothing and adds no superstep. Put it where a summarizer would stand:
 
         agent = create_agent(model, tools, middleware=[ContextGuard(constraints=["Never delete an order."])], checkpointer=saver)
     """
 
     state_schema = GuardedAgentState
     transformers = (InternalCallTransformer,)
+    tools: Wrapping
+    """`guard.tools(tools)` returns tools that judge each of their calls by this guard's policy.
+
+        agent = create_agent(model, guard.tools(tools), middleware=[guard], checkpointer=saver)
+    """
+
     trace_policy: ClassVar[TracePolicy] = COUNTS_ONLY  # type: ignore[misc]  # a constant, as in LangChain's own
     """LangChain traces every hook with the whole request; ours shows counts only."""
 
@@ -67,12 +82,15 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         token_counter: TokenCounter | None = None,
         registry: ConstraintReader | None = None,
         store: GuardStore | str | BaseStore | None = None,
+        consents: ConsentReading | GuardStore | str | None = None,
+        subject: str | None = None,
         extensions: Extensions | None = None,
         clock: Clock | None = None,
         agent: str | None = None,
         prices: PriceTable | None = None,
         files: PinnedFiles | None = None,
         pins: Sequence[Pin] = (),
+        serde: SerializerProtocol | None = None,
     ) -> None:
         """Wire a guard.
 
@@ -87,12 +105,16 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             registry: Reads rules that change while agents run; given a `ConstraintRegistry`, only its reader is kept. `None`: those of the `store`.
             store: Where versions are on record before the state has them: a `GuardStore`, its URL (`sqlite:///ctxguard.db`), or a LangGraph
                 `BaseStore`. `None`: nowhere; the state has the newest version, and there is no history.
+            consents: What reads consents: a `ConsentReader`, a store or its URL, best with a role that can only read. `None`: those of the `store`,
+                through connections of its own that write nothing.
+            subject: Key of the runtime context, or of `configurable`, that says whose consents count in a run: `user_id`. `None`: nobody's.
             extensions: The application's functions, e.g. the validators that rules name.
             clock: Says what time it is; `None`: the system's, in UTC.
             agent: Name of the agent, for rules whose scope is one.
             prices: For the cost in the prefix reports that `hooks` are told.
             files: Reads pinned files below one folder, e.g. `PinnedFiles(workspace)`.
             pins: The application's own pins, e.g. `files.pin("AGENTS.md", role="application")`: behind the system prompt in every call.
+            serde: How archived messages are written, where a saver encrypts: its own serializer. `None`: as LangGraph writes them.
 
         Raises:
             ConfigurationError: a setting that cannot work, or a rule that promises more than anything keeps.
@@ -109,14 +131,19 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             token_counter=token_counter,
             registry=registry,
             store=store,
+            consents=consents,
+            subject=subject,
             extensions=extensions,
             clock=clock,
             agent=agent,
             prices=prices,
             files=files,
             pins=pins,
+            serde=serde,
         )
         """Does the work; nodes of plain graphs share it."""
+
+        self.tools = Wrapping(self.turns.gate)
 
         self._name = type(self).__name__
 
@@ -138,8 +165,49 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
     @property
     def store(self) -> GuardStore | None:
-        """Where versions are on record."""
+        """Where versions are on record, as agents see it: rules and consents can be read in it and not written."""
         return self.turns.store
+
+    @property
+    def consents(self) -> ConsentReading | None:
+        """Reads consents. A guard holds no ledger; the surface where people consent does."""
+        return self.turns.consents
+
+    def standing(self, thread: str) -> ThreadStanding:
+        """Return where a thread stands: its mode, the agent's open question, replaced arguments, permissions; to be seen and set.
+
+        Args:
+            thread: Its `thread_id`.
+        """
+        return ThreadStanding(self.turns.standing.log, thread, self.turns.engine.record)
+
+    def set_mode(self, thread: str, mode: Mode | str, *, by: str = "") -> None:
+        """Set what a thread's tools may do: `act`, `plan` (nothing is changed before a person ends it) or `read_only`.
+
+        It holds at the very next tool call, sub-agents included, and no compaction, restart or message ends it.
+
+        Raises:
+            ConfigurationError: no such mode.
+            StoreError: it cannot be written.
+        """
+        self.standing(thread).set_mode(mode, by=by)
+
+    def mark_synthetic(self, thread: str, *messages: BaseMessage | str) -> None:
+        """Say of messages in the user role, by id, that no person wrote them; see `ThreadStanding.mark_synthetic`."""
+        self.standing(thread).mark_synthetic(*messages)
+
+    @staticmethod
+    def synthetic(text: str) -> HumanMessage:
+        """Return a turn in the user role that says of itself that no person wrote it: for a program that keeps an agent going.
+
+        It answers no question, grants nothing, is never the current request, and no summary takes it for the user's words.
+        """
+        return synthetic(text)
+
+    @property
+    def gate(self) -> ToolGate:
+        """What judges tool calls: the policy of the config and of the extensions, over this guard's store."""
+        return self.turns.gate
 
     def history(self, config: RunnableConfig | None, graph: Any = None) -> History:
         """Return the versions of a thread's context: to list them, to compare two, to go back to one.
@@ -156,16 +224,50 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
     def purge_thread(self, thread: str) -> int:
         """Erase what the store holds of a thread's context, sub-agents included, and return how many texts that were.
 
-        The records and their chain stay; the messages are the checkpointer's (`checkpointer.delete_thread`).
+        The records and their chain stay; the messages of the state are the checkpointer's: call `checkpointer.delete_thread` as well. A thread that
+        a `ContextCheckpointer` keeps in the same store cannot be read afterwards.
 
         Raises:
             ConfigurationError: the guard has no store.
         """
-        versions = self.turns.versions
-        if versions is None:
+        versions, eviction = self.turns.versions, self.turns.eviction
+        if versions is None or eviction is None:
             msg = "This guard keeps nothing that could be erased: it was made without a store."
             raise ConfigurationError(msg)
-        return versions.purge_thread(thread)
+        calls = self.gate.ledgers.records.purge_thread(thread)
+        archived = eviction.archive.purge(thread, versions.places_of(thread))
+        return versions.purge_thread(thread) + archived + calls
+
+    def recall_tools(self) -> list[BaseTool]:
+        """Return the tools by which an agent finds and reads what left its view: `recall_history(query)` and `read_message(id)`.
+
+            agent = create_agent(model, [*tools, *guard.recall_tools()], middleware=[guard], checkpointer=saver)
+
+        They read the conversation they are called in and no other; what they show is untrusted text.
+
+        Raises:
+            ConfigurationError: the guard has no store.
+        """
+        return self.turns.recalling().tools()
+
+    def archived_messages(self, thread: str, *, namespace: str = "", version: int | None = None, start: int = 0) -> Iterator[ArchivedMessage]:
+        """Yield the messages of a thread that left its view, oldest first, as they were; they may be in the state as well.
+
+        Args:
+            thread: The thread's id.
+            namespace: That of a sub-agent; empty: the agent of the thread.
+            version: The version in force: what a branch that does not lead to it took out is left out. `None`: the newest on record.
+            start: Position in the conversation from which on; for whoever has read what came before.
+
+        Raises:
+            ConfigurationError: the guard has no store.
+            BlobMissingError: a message was erased.
+        """
+        eviction = self.turns.eviction
+        if eviction is None:
+            msg = "This guard archives nothing: it was made without a store. Pass `store='sqlite:///ctxguard.db'` to ContextGuard."
+            raise ConfigurationError(msg)
+        return eviction.archive.messages(ContextPlace(thread=thread, namespace=namespace), version=version, start=start)
 
     def close(self) -> None:
         """Close the store, if this guard opened it."""
@@ -303,7 +405,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                         answer = step.call()
                     case _:
                         assert_never(step)
-            except (ContextOverflowError, ContextBudgetError, StoreError) as error:
+            except (ContextOverflowError, ContextBudgetError, InvariantError, StoreError) as error:
                 advance = partial(steps.throw, error)
             else:
                 advance = partial(steps.send, answer)
@@ -329,18 +431,22 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
                         answer = await asyncio.to_thread(step.call) if step.blocks else step.call()
                     case _:
                         assert_never(step)
-            except (ContextOverflowError, ContextBudgetError, StoreError) as error:
+            except (ContextOverflowError, ContextBudgetError, InvariantError, StoreError) as error:
                 advance = partial(steps.throw, error)
             else:
                 advance = partial(steps.send, answer)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]) -> Any:
-        """Run a tool and check its result, where a rule in force asks for it.
+        """Run a tool, unless mode, open question, permissions or consents forbid it now; check its result, where a rule in force asks for it.
 
         Raises:
             CheckFailedError: the result failed the check of a rule that stops the run.
         """
-        result = handler(request)
+        refused = self.turns.tool_refusal(request)
+        if refused is not None:
+            return refused
+        with in_sight(request.state):
+            result = self.turns.standing.kept(request, handler(request))
         checks = self.turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result
@@ -348,8 +454,12 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]) -> Any:
         """Do as `wrap_tool_call` does; a check that may block runs in a thread."""
-        result = await handler(request)
         turns = self.turns
+        refused = await asyncio.to_thread(turns.tool_refusal, request) if turns.reads_block else turns.tool_refusal(request)
+        if refused is not None:
+            return refused
+        with in_sight(request.state):
+            result = turns.standing.kept(request, await handler(request))
         checks = await asyncio.to_thread(turns.tool_checks, request) if turns.blocks else turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result

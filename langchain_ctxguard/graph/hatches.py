@@ -20,9 +20,10 @@ _THREADS = 1_024
 class Hatches:
     """The escape hatches of one guard, in this process."""
 
-    def __init__(self, record: Callable[[ContextEvent], None]) -> None:
-        """Bind where events are told."""
+    def __init__(self, record: Callable[[ContextEvent], None], whole: Callable[[Any, str | None], dict[str, Any]] | None = None) -> None:
+        """Bind where events are told, and what brings messages back that left a state."""
         self._record = record
+        self._bring_back = whole
         self._generation = 0
         self._whole: Bounded[int] = Bounded(_THREADS)
         self._rebuilt: Bounded[bool] = Bounded(_THREADS)
@@ -56,16 +57,18 @@ class Hatches:
         Args:
             state: The values of the thread's state.
             reason: Why.
-            thread: Its id, so that the next prefix report says `rebuild`.
+            thread: Its id, so that the next prefix report says `rebuild`; needed where messages leave the state, which are brought back.
 
         Raises:
-            ConfigurationError: no reason was given.
+            ConfigurationError: no reason was given, or the thread is needed and not named.
+            BlobMissingError: messages that left the state were erased; nothing was changed.
         """
+        back = {} if self._bring_back is None else self._bring_back(state, thread)
         found = head_in(state.get(CHANNEL) if isinstance(state, dict) else getattr(state, CHANNEL, None))
         version = found.version if isinstance(found, ContextHead) else 0
         self._record(ContextEvent(kind="context_rebuilt", detail=_given(reason), version=version))
         self._rebuilt.put(thread, value=True)
-        return {CHANNEL: ContextHead(version=version + 1).to_dict()}
+        return {CHANNEL: ContextHead(version=version + 1).to_dict(), **back}
 
     def full_evidence(self, thread: str | None, *, reason: str, calls: int = 1) -> None:
         """Send the whole history instead of summary and evidence for the next calls of a thread; what does not fit is compacted as ever.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.runnables import RunnableConfig
@@ -11,6 +12,7 @@ from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.context_version import Attempt, ContextPlace, ContextVersion
 from langchain_ctxguard.domain.version_diff import VersionDiff
 from langchain_ctxguard.errors import ConfigurationError
+from langchain_ctxguard.graph.eviction import Eviction, StateChange, state_of
 from langchain_ctxguard.graph.state import CHANNEL
 from langchain_ctxguard.records.versions import VersionLog
 
@@ -21,9 +23,18 @@ if TYPE_CHECKING:
 class History:
     """What `guard.history(config)` returns."""
 
-    def __init__(self, versions: VersionLog, place: ContextPlace, *, graph: Any = None, config: RunnableConfig | None = None) -> None:
-        """Bind the record of one place; with a graph, its state is asked which version it has."""
+    def __init__(
+        self,
+        versions: VersionLog,
+        place: ContextPlace,
+        *,
+        graph: Any = None,
+        config: RunnableConfig | None = None,
+        eviction: Eviction | None = None,
+    ) -> None:
+        """Bind the record of one place; with a graph, its state is asked which version it has, and gets back what an earlier one needs."""
         self._log = versions
+        self._eviction = eviction
         self.place = place
         self._graph = graph
         self._config = config
@@ -44,7 +55,7 @@ class History:
             msg = 'A history is that of one thread; pass config={"configurable": {"thread_id": "..."}}.'
             raise ConfigurationError(msg)
         place = ContextPlace(thread=thread, namespace=str(configurable.get("checkpoint_ns", "") or ""))
-        return cls(turns.versions, place, graph=graph, config=config)
+        return cls(turns.versions, place, graph=graph, config=config, eviction=turns.eviction)
 
     @property
     def versions(self) -> list[ContextVersion]:
@@ -76,28 +87,47 @@ class History:
         heads = self._log.head_of(one), self._log.head_of(two)
         return head_diff(*heads, tokens=(one.tokens, two.tokens), consents=(one.consent_head, two.consent_head))
 
-    def rollback(self, to: int | Literal["stable"], *, reason: str = "") -> ContextVersion:
+    def rollback(self, to: int | Literal["stable"], *, reason: str = "", as_node: str | None = None) -> ContextVersion:
         """Append a version with the content of an earlier one and return it. The agent's next call sees it.
 
-        Messages, consents, approvals and budgets stay as they are.
+        Consents, approvals and budgets stay as they are, and so do the messages; those that had left the state and that version needs come back:
+        at once where the history was given the graph, else at the agent's next call.
 
         Args:
             to: Number of a version, or `"stable"`: the newest without a critical loss, the present one left out.
             reason: Why, for the record.
+            as_node: The node in whose name the state is written, where LangGraph cannot tell.
 
         Raises:
             VersionNotFoundError: there is no such version.
-            BlobMissingError: its content was thinned or purged.
+            BlobMissingError: its content, or a message it needs, was thinned or purged; nothing was changed.
         """
-        version, _ = self._log.restore(self.place, to, current=self._in_state(), reason=reason)
+        values = {} if self._graph is None else self._graph.get_state(self._config).values
+        version, update = self._rolled_back(to, values, reason)
+        if update:
+            self._graph.update_state(self._config, update, as_node=as_node)
         return version
+
+    async def arollback(self, to: int | Literal["stable"], *, reason: str = "", as_node: str | None = None) -> ContextVersion:
+        """Do as `rollback` does, with an asynchronous checkpointer."""
+        values = {} if self._graph is None else (await self._graph.aget_state(self._config)).values
+        version, update = await asyncio.to_thread(self._rolled_back, to, values, reason)
+        if update:
+            await self._graph.aupdate_state(self._config, update, as_node=as_node)
+        return version
+
+    def _rolled_back(self, to: int | Literal["stable"], values: Any, reason: str) -> tuple[ContextVersion, dict[str, Any]]:
+        """Return the version that holds now, and the update that brings messages back; empty where none are missing."""
+        found = read_head(values.get(CHANNEL))
+        current = found if isinstance(found, ContextHead) else None
+        change = StateChange(state_of(values))
+        if self._eviction is not None and current is not None:
+            # Before anything is on record: where a message is gone for good, nothing is changed.
+            start = self._log.head_to_restore(self.place, to).cut.position
+            change.back = self._eviction.brought_back(self.place, current, start, change.state)
+        version, head = self._log.restore(self.place, to, current=current, reason=reason)
+        return version, {} if change.back is None else {CHANNEL: head.to_dict(), **change.update()}
 
     def purge(self) -> int:
         """Erase the content of every version; the records and their chain stay."""
         return self._log.purge(self.place)
-
-    def _in_state(self) -> ContextHead | None:
-        if self._graph is None:
-            return None
-        found = read_head(self._graph.get_state(self._config).values.get(CHANNEL))
-        return found if isinstance(found, ContextHead) else None

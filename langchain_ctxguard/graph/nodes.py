@@ -13,7 +13,8 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_ctxguard.domain.config import GuardConfig
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.context_version import ContextPlace
-from langchain_ctxguard.errors import ConfigurationError, StoreError
+from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
+from langchain_ctxguard.graph.eviction import StateChange, state_of
 from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.state import CHANNEL, INPUT_CHANNEL
 from langchain_ctxguard.graph.thread import thread_in
@@ -41,7 +42,7 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
         graph.add_node("compact", CompactContext(guard))
         graph.add_node("model", lambda state: {"messages": [model.invoke(guard.view(state))]})
 
-    It writes the channel `ctxguard` and nothing else: the messages stay. It returns an empty update where there is nothing to do.
+    It writes the channel `ctxguard`; the messages stay, unless `evict` is "archive". It returns an empty update where there is nothing to do.
     """
 
     def __init__(
@@ -67,39 +68,53 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - the name is the Runnable's
         """Return the update of the state."""
-        return _update(self._driven(input, config))
+        change = StateChange(state_of(input))
+        return _update(self._driven(input, config, change), change)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - as above
         """Return the update of the state, without blocking the event loop on a summarizer."""
-        return _update(await self._adriven(input, config))
+        change = StateChange(state_of(input))
+        return _update(await self._adriven(input, config, change), change)
 
-    def _driven(self, state: Any, config: RunnableConfig | None) -> ContextHead | None:
-        steps = self._steps(state, config)
+    def _driven(self, state: Any, config: RunnableConfig | None, change: StateChange) -> ContextHead | None:
+        steps = self._steps(state, config, change)
         try:
             step = next(steps)
             while True:
-                if isinstance(step, Work):
-                    step = _answered(steps, step.call)
-                else:
-                    step = steps.send(self.turns.engine.run(step.flow, summarizer=step.summarizer, person=step.person))
+                step = _answered(steps, step.call) if isinstance(step, Work) else self._compacted(steps, step)
         except StopIteration as end:
             head: ContextHead | None = end.value
             return head
 
-    async def _adriven(self, state: Any, config: RunnableConfig | None) -> ContextHead | None:
-        steps = self._steps(state, config)
+    async def _adriven(self, state: Any, config: RunnableConfig | None, change: StateChange) -> ContextHead | None:
+        steps = self._steps(state, config, change)
         try:
             step = next(steps)
             while True:
                 if isinstance(step, Work):
-                    step = await _aanswered(steps, step)
+                    answer = await _outcome(step)
+                    # Not within a coroutine of its own: the end of the steps must not pass through one.
+                    step = steps.throw(answer) if isinstance(answer, StoreError) else steps.send(answer)
                 else:
-                    step = steps.send(await self.turns.engine.arun(step.flow, summarizer=step.summarizer, person=step.person))
+                    made: Any
+                    try:
+                        made = await self.turns.engine.arun(step.flow, summarizer=step.summarizer, person=step.person)
+                    except (ContextBudgetError, InvariantError) as error:
+                        made = error
+                    step = steps.throw(made) if isinstance(made, Exception) else steps.send(made)
         except StopIteration as end:
             head: ContextHead | None = end.value
             return head
 
-    def _steps(self, state: Any, config: RunnableConfig | None) -> Generator[Drive | Work, Any, ContextHead | None]:
+    def _compacted(self, steps: Generator[Drive | Work, Any, ContextHead | None], drive: Drive) -> Drive | Work:
+        """Drive a compaction and return the next step; the steps are told of an attempt that ends the run, so that it is put on record."""
+        try:
+            made = self.turns.engine.run(drive.flow, summarizer=drive.summarizer, person=drive.person)
+        except (ContextBudgetError, InvariantError) as error:
+            return steps.throw(error)
+        return steps.send(made)
+
+    def _steps(self, state: Any, config: RunnableConfig | None, change: StateChange) -> Generator[Drive | Work, Any, ContextHead | None]:
         messages, raw = of_state(state)
         run = (config or {}).get("run_id")
         return self.turns.compaction_steps(
@@ -110,6 +125,10 @@ class CompactContext(Runnable[Any, dict[str, Any]]):
             system=self._system,
             tools=self._tools,
             model=self._model,
+            where=self.turns.where(config),
+            state=state,
+            change=change,
+            todos=self.turns.todos_of(state),
         )
 
 
@@ -158,7 +177,7 @@ class RollbackContext(Runnable[Any, dict[str, Any]]):
 
         graph.add_node("rollback", RollbackContext(guard, to="stable", reason="the plan went astray"))
 
-    Messages, consents, approvals and budgets stay; nothing is replayed.
+    Consents, approvals and budgets stay, and nothing is replayed; messages that had left the state come back.
     """
 
     def __init__(self, guard: HasTurns, *, to: int | Literal["stable"] = "stable", reason: str = "") -> None:
@@ -186,7 +205,7 @@ class RollbackContext(Runnable[Any, dict[str, Any]]):
 
         Raises:
             VersionNotFoundError: there is no such version.
-            BlobMissingError: its content was thinned or purged.
+            BlobMissingError: its content, or a message it needs, was thinned or purged.
         """
         found = read_head(of_state(input)[1])
         thread, namespace = thread_in(config)
@@ -195,8 +214,14 @@ class RollbackContext(Runnable[Any, dict[str, Any]]):
             raise ConfigurationError(msg)
         current = found if isinstance(found, ContextHead) else None
         place = ContextPlace(thread=thread, namespace=namespace)
+        change = StateChange(state_of(input))
+        eviction = self.turns.eviction
+        if eviction is not None and current is not None:
+            # Before anything is on record: where a message is gone for good, nothing is changed.
+            start = self._versions.head_to_restore(place, self._to).cut.position
+            change.back = eviction.brought_back(place, current, start, change.state)
         restored = self._versions.restore(place, self._to, current=current, reason=self._reason)
-        return {CHANNEL: restored[1].to_dict()}
+        return {CHANNEL: restored[1].to_dict(), **change.update()}
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - as above
         """Return the same, off the event loop."""
@@ -221,15 +246,18 @@ class PreModelHook(CompactContext):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - the name is the Runnable's
         """Return the model's input, and the head where there is a new one."""
-        return self._with_view(input, self._driven(input, config), config)
+        change = StateChange(state_of(input))
+        return self._with_view(input, self._driven(input, config, change), change, config)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - as above
         """Return the same, without blocking the event loop on a summarizer."""
-        return self._with_view(input, await self._adriven(input, config), config)
+        change = StateChange(state_of(input))
+        return self._with_view(input, await self._adriven(input, config, change), change, config)
 
-    def _with_view(self, state: Any, head: ContextHead | None, config: RunnableConfig | None) -> dict[str, Any]:
+    def _with_view(self, state: Any, head: ContextHead | None, change: StateChange, config: RunnableConfig | None) -> dict[str, Any]:
         messages, raw = of_state(state)
-        update = _update(head)
+        messages = messages if change.back is None else change.back
+        update = _update(head, change)
         shown = {"messages": messages, CHANNEL: update.get(CHANNEL, raw)}
         view = self.turns.view(shown, system=self._system, thread=thread_in(config)[0], tools=self._tools)
         return {INPUT_CHANNEL: view, **update}
@@ -244,14 +272,13 @@ def _answered(steps: Generator[Drive | Work, Any, ContextHead | None], call: Cal
     return steps.send(answer)
 
 
-async def _aanswered(steps: Generator[Drive | Work, Any, ContextHead | None], work: Work) -> Drive | Work:
-    """Do the same, off the event loop where the store may block."""
+async def _outcome(work: Work) -> Any:
+    """Return the store's answer, or its error, asked off the event loop where the store may block."""
     try:
-        answer = await asyncio.to_thread(work.call) if work.blocks else work.call()
+        return await asyncio.to_thread(work.call) if work.blocks else work.call()
     except StoreError as error:
-        return steps.throw(error)
-    return steps.send(answer)
+        return error
 
 
-def _update(head: ContextHead | None) -> dict[str, Any]:
-    return {} if head is None else {CHANNEL: head.to_dict()}
+def _update(head: ContextHead | None, change: StateChange) -> dict[str, Any]:
+    return {} if head is None else {CHANNEL: head.to_dict(), **change.update()}

@@ -51,7 +51,7 @@ class PinZone:
             shown: The view.
             window: Tokens of the model's window.
         """
-        pins = (*self._own, *pins_in(raw)) if raw else self._own
+        pins = self.of(raw)
         if not pins:
             return None
         texts: list[PinnedText] = []
@@ -64,6 +64,10 @@ class PinZone:
             return None
         body = render_pinned(shown_pins(texts, newest=NEWEST, max_tokens=int(window * SHARE), count=self._count))
         return HumanMessage(body, name=PINNED) if body else None
+
+    def of(self, raw: Any) -> tuple[Pin, ...]:
+        """Return all pins: the application's own and those of the thread."""
+        return (*self._own, *pins_in(raw)) if raw else self._own
 
     def renewed(self, raw: Any) -> dict[str, Any]:
         """Return the update of the channel for files that changed since: to be written where the state is written anyway. Empty where none did."""

@@ -25,6 +25,7 @@ from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.pins import PinnedText, pin_of
 from langchain_ctxguard.core.roles import calls_of, results_of, text_of
 from langchain_ctxguard.domain.pinned import SNAPSHOT, Pin, PinRole, read_pin
+from langchain_ctxguard.domain.standing import EFFECT
 from langchain_ctxguard.domain.value import digest_of
 
 PINS_CHANNEL = "ctxguard_pins"
@@ -112,6 +113,10 @@ def pin_message(message_id: str, reason: str, runtime: ToolRuntime) -> Any:
     pin = pin_of(message, message_keys(messages)[index], role="tool", added_at=len(messages), reason=reason)
     done = ToolMessage(f"Pinned as {pin.pin_id}: it stays in view.", tool_call_id=runtime.tool_call_id or "", name="pin_message")
     return Command(update={**pins_update([pin]), "messages": [done]})
+
+
+# It changes what is in view, and nothing else.
+pin_message.metadata = {EFFECT: "read"}
 
 
 def _messages_of(state: Any) -> Sequence[BaseMessage]:

@@ -17,14 +17,17 @@ from langchain_ctxguard.core.compile import leading_system, parted, rendered, sh
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.identity import is_known_as
 from langchain_ctxguard.core.items import Steps
+from langchain_ctxguard.core.recalled import faded_one, is_shown
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.units import PairScan
 from langchain_ctxguard.core.view import Found, situation_in_original
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead, HeadFault
+from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.engine import tools_cost
 from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.state import head_in
+from langchain_ctxguard.graph.whereabouts import NOWHERE, Whereabouts
 
 _THREADS = 256
 _HEADS = 256
@@ -60,8 +63,32 @@ class Call:
     todos: Steps | None = None
     """The todo list of the agent's state, where it keeps one."""
 
+    where: Whereabouts = NOWHERE
+    """Where the call belongs, and whose consents count in it."""
+
+    state: Any = None
+    """The graph's state, for the keys that are carried."""
+
+    standing: StandingState | None = None
+    """Where the thread stands; `None`: it could not be read."""
+
     lead_tokens: int = 0
     """Tokens of the pinned message that is sent in front of the view."""
+
+
+@dataclass(slots=True)
+class _Recalled:
+    """A message that shows recalled text for a number of calls."""
+
+    index: int
+    answers: int
+    """Messages of the assistant before it."""
+
+    shown: int
+    """Tokens it was counted with; 0 where nobody counted."""
+
+    faded: BaseMessage | None = None
+    """What stands in its place, once it is out of view."""
 
 
 @dataclass(slots=True)
@@ -88,8 +115,15 @@ class _Tally:
     """What the view shows before the kept messages: evidence, summary, and the current request if it lies before the cut."""
 
     elided: Mapping[str, int]
+    can_read: bool
     is_plain: bool
     """Whether a slice of the list is the tail: no defects, no system messages to lift from its middle."""
+
+    recalled: list[_Recalled] = field(default_factory=list)
+    """Messages after the cut that show recalled text."""
+
+    answers: int = 0
+    """Messages of the assistant among those counted."""
 
     scan: PairScan = field(default_factory=PairScan)
     counted: int = 0
@@ -136,9 +170,10 @@ class Reading:
 class Reader:
     """Reads model calls for one guard."""
 
-    def __init__(self, count: CountTokens, *, trust_system_messages: bool) -> None:
-        """Bind the counter."""
+    def __init__(self, count: CountTokens, *, trust_system_messages: bool, recalled_for: int = 0) -> None:
+        """Bind the counter, and for how many calls recalled text stays in view."""
         self._count = count
+        self._recalled_for = recalled_for
         self._trusts = trust_system_messages
         self._tallies: Bounded[_Tally] = Bounded(_THREADS)
         self._heads: Bounded[ContextHead | HeadFault] = Bounded(_HEADS)
@@ -154,7 +189,7 @@ class Reader:
         key = tuple(map(id, tools))
         known = self._names.get(key)
         if known is None:
-            known = (tuple(tools), frozenset(name for tool in tools if (name := _tool_name(tool))))
+            known = (tuple(tools), frozenset(name for tool in tools if (name := tool_name(tool))))
             self._names.put(key, known)
         return known[1]
 
@@ -206,6 +241,7 @@ class Reader:
             rules=call.rules,
             system=() if call.system is None else (call.system,),
             trust_system_messages=self._trusts,
+            recalled_for=self._recalled_for,
         )
         return Found(found.situation, fault or found.head_fault)
 
@@ -254,7 +290,9 @@ class Reader:
             messages = call.messages if not tally.front else [*tally.front_rest, *call.messages[tally.front_end :]]
         else:
             kept = call.messages[tally.cut :]
-            messages = [*tally.before, *(shortened(kept, tally.elided) if tally.elided else kept)]
+            messages = [*tally.before, *(shortened(kept, tally.elided, can_read=tally.can_read) if tally.elided else kept)]
+        if tally.recalled:
+            messages = _out_of_view(tally, messages, behind=len(call.messages) - len(messages))
         is_untouched = messages is call.messages and system is call.system
         return Reading(current, tally.fault, system, messages, tokens, own + fixed, is_untouched=is_untouched, is_assumed=tally.is_assumed)
 
@@ -286,6 +324,7 @@ class Reader:
             cut=cut,
             before=before,
             elided={} if body is None else body.elided,
+            can_read=body is not None and body.can_read,
             is_plain=not situation.trusted and (cut is None or cut >= front_end),
             rendered_tokens=self._count(before) if before else 0,
         )
@@ -305,9 +344,10 @@ class Reader:
         if not fixed + least * characters <= reported <= fixed + tally.rendered_tokens + most * characters:
             return
         tally.first = messages[start]
-        for message in messages[start:index]:
+        for at, message in enumerate(messages[start:index], start):
             tally.scan.feed(message)
             tally.chain = hash((tally.chain, _outside(message)))
+            self._note_recalled(tally, at, message, 0)
         tally.counted, tally.is_assumed = index, True
         tally.reported = (reported, tally.rendered_tokens)
 
@@ -324,9 +364,21 @@ class Reader:
             if not is_fresh:
                 _learn(tally, message)
             tally.scan.feed(message)
-            tally.tokens += self._count(shortened([message], tally.elided) if tally.elided else [message])
+            tokens = self._count(shortened([message], tally.elided, can_read=tally.can_read) if tally.elided else [message])
+            tally.tokens += tokens
+            self._note_recalled(tally, index, message, tokens)
+        for one in tally.recalled:
+            if one.faded is None and tally.answers - one.answers >= self._recalled_for:
+                one.faded = faded_one(messages[one.index])
+                tally.tokens += self._count([one.faded]) - one.shown if one.shown else 0
         tally.counted = len(messages)
         tally.last = messages[-1] if messages else None
+
+    def _note_recalled(self, tally: _Tally, index: int, message: BaseMessage, tokens: int) -> None:
+        if message.type == "ai":
+            tally.answers += 1
+        elif self._recalled_for and is_shown(message):
+            tally.recalled.append(_Recalled(index, tally.answers, tokens))
 
     def _pinned(self, rules: tuple[Constraint, ...]) -> str:
         """Return the pins block; while the rules stand still they are the same object, and the block is not rendered anew."""
@@ -355,7 +407,20 @@ class Reader:
         return known[1], known[2]
 
 
-def _tool_name(tool: Any) -> str | None:
+def _out_of_view(tally: _Tally, messages: Sequence[BaseMessage], *, behind: int) -> Sequence[BaseMessage]:
+    """Return the view without recalled text whose time is over; `behind`: how much further a message stands in the list of the call."""
+    gone = [one for one in tally.recalled if one.faded is not None]
+    if not gone:
+        return messages
+    shown = list(messages)
+    for one in gone:
+        if one.faded is not None:
+            shown[one.index - behind] = one.faded
+    return shown
+
+
+def tool_name(tool: Any) -> str | None:
+    """Return the name of a tool, whatever form it has."""
     if isinstance(tool, dict):
         function = tool.get("function")
         found = function.get("name") if isinstance(function, dict) else tool.get("name") or tool.get("type")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
 from langgraph.types import interrupt
@@ -60,6 +61,8 @@ class RulesInForce:
         clock: Callable[[], datetime],
         refresh: Literal["call"] | float = "call",
         validators: Collection[str] = (),
+        enforced_by: Collection[str] = (),
+        asked_by: Collection[str] = (),
     ) -> None:
         """Bind the sources and refuse what can be refused at once.
 
@@ -70,6 +73,8 @@ class RulesInForce:
             refresh: How often the registry is asked whether it moved: at every call, or every so many seconds. A relaxation: a security update
                 waits that long.
             validators: Names of the registered validators.
+            enforced_by: Ids of the rules that the tool policy enforces.
+            asked_by: Ids of the rules for which it asks a person.
 
         Raises:
             ConstraintConflictError: two rules contradict each other and neither outranks the other.
@@ -79,10 +84,11 @@ class RulesInForce:
         self._registry = registry
         self._clock = clock
         self._refresh = refresh
-        self._validators = validators
+        self._standing = partial(standing_of, validators=validators, enforced_by=enforced_by, asked_by=asked_by)
         self._kept: Bounded[_Kept] = Bounded(_PLACES)
         resolved, _ = self._resolved(Place())
-        check_enforcement(dict.fromkeys((*self._own, *resolved.in_force)), validators=validators)
+        rules = dict.fromkeys((*self._own, *resolved.in_force))
+        check_enforcement(rules, validators=validators, enforced_by=enforced_by, asked_by=asked_by)
         check_conflicts(resolved)
 
     def at(self, place: Place) -> Rules:
@@ -110,7 +116,7 @@ class RulesInForce:
                 for item in resolved.shadowed
                 if item.reason is ShadowReason.OUTRANKED and item.constraint.authority is not Authority.INFERRED
             ),
-            unenforced=tuple(rule.reference for rule in pinned if standing_of(rule, validators=self._validators).kind == "unenforced"),
+            unenforced=tuple(rule.reference for rule in pinned if self._standing(rule).kind == "unenforced"),
         )
         self._kept.put(place, _Kept(rules, heads, resolved.changes_at, moment))
         return rules

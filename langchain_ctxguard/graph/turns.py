@@ -17,38 +17,52 @@ from typing import Any
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse, ToolCallRequest
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.types import Command
 
+from langchain_ctxguard.backends.agent_store import AgentStore
 from langchain_ctxguard.backends.checks import PreparedCheck
 from langchain_ctxguard.backends.memory import MemoryLog
+from langchain_ctxguard.backends.recent_streams import RecentStreams
 from langchain_ctxguard.backends.store import GuardStore
-from langchain_ctxguard.compact import config_of, rules_of
+from langchain_ctxguard.compact import config_of, extensions_of, rules_of
+from langchain_ctxguard.core.authorize import traits_of
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, compaction_flow
 from langchain_ctxguard.core.compile import Compiled
 from langchain_ctxguard.core.crossing import with_found_late
 from langchain_ctxguard.core.effects import Answer, CountTokens, Effect
 from langchain_ctxguard.core.identity import find_cut
-from langchain_ctxguard.core.items import plan_of
+from langchain_ctxguard.core.items import Steps, plan_of
+from langchain_ctxguard.core.recalled import READ_TOOL
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.core.render import render_rules
+from langchain_ctxguard.core.restore import head_digest
 from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.core.settle import as_constraint, inferred_in, settled
-from langchain_ctxguard.core.situation import FieldPlan
+from langchain_ctxguard.core.situation import Crossing, FieldPlan
 from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
 from langchain_ctxguard.domain.constraint import Constraint, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.context_version import ContextPlace
+from langchain_ctxguard.domain.copied import NO_COPY, Copied
 from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.pinned import Pin
+from langchain_ctxguard.domain.policy import Policy, ToolPolicy
 from langchain_ctxguard.domain.prefix import PriceTable
+from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Outcome
-from langchain_ctxguard.engine import Engine, Person, counter_of, extractor_of, store_of, summarizer_of
-from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError
+from langchain_ctxguard.engine import Engine, Person, consents_of, counter_of, extractor_of, store_of, summarizer_of
+from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
+from langchain_ctxguard.graph.call_site import Site
+from langchain_ctxguard.graph.copies import Copies
 from langchain_ctxguard.graph.deferred import DeferredCheck
+from langchain_ctxguard.graph.eviction import Eviction, StateChange, state_of
+from langchain_ctxguard.graph.gate import CallFacts, ToolGate, gate_for
 from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.on_record import OnRecord, Work
 from langchain_ctxguard.graph.pacing import Pace, Windows, check_sizes, pace_of, smaller_keep, triggered
@@ -56,15 +70,20 @@ from langchain_ctxguard.graph.person import Drafts, asked_in_graph
 from langchain_ctxguard.graph.pin_zone import PinZone
 from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
-from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages
+from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages, tool_name
+from langchain_ctxguard.graph.recall import Recall, recall_of
 from langchain_ctxguard.graph.remembered import Memory
 from langchain_ctxguard.graph.rules import Rules, RulesInForce, settled_by_person
+from langchain_ctxguard.graph.standing import Standing
 from langchain_ctxguard.graph.state import CHANNEL
 from langchain_ctxguard.graph.thread import run_of, running_thread, thread_of
 from langchain_ctxguard.graph.verify import MAX_RETRIES, Failure, Verifier, asking_again, failures, final_answer, stopped, withheld
-from langchain_ctxguard.ports import Clock, Hook, Summarizer, TokenCounter
+from langchain_ctxguard.graph.whereabouts import NOWHERE, Whereabouts, whereabouts, whereabouts_in
+from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
+from langchain_ctxguard.records.recalls import RecallLog
+from langchain_ctxguard.records.standing import StandingLog
 from langchain_ctxguard.records.versions import VersionLog
 
 MIN_KEPT = 0.3
@@ -140,6 +159,24 @@ class Attempt:
 class Turns:
     """What a guard does in a call. Safe under threads; what it remembers can be lost at any time."""
 
+    config: GuardConfig
+    """What the guard was given, before the arguments that win over it."""
+
+    extensions: Extensions
+    """The application's functions."""
+
+    store: AgentStore | None
+    """Where versions are on record, as agents see it; `None`: nowhere."""
+
+    consents: ConsentReading | None
+    """What reads consents; `None`: there is no ledger, and nothing is granted."""
+
+    standing: Standing
+    """Mode, open question, replaced arguments and permissions of each thread."""
+
+    gate: ToolGate
+    """What judges tool calls."""
+
     def __init__(
         self,
         config: GuardConfig | str | Path | None = None,
@@ -152,42 +189,68 @@ class Turns:
         token_counter: TokenCounter | None = None,
         registry: ConstraintReader | None = None,
         store: GuardStore | str | Any | None = None,
+        consents: ConsentReading | GuardStore | str | None = None,
+        subject: str | None = None,
         extensions: Extensions | None = None,
         clock: Clock | None = None,
         agent: str | None = None,
         prices: PriceTable | None = None,
         files: PinnedFiles | None = None,
         pins: Sequence[Pin] = (),
+        serde: SerializerProtocol | None = None,
     ) -> None:
         """Wire everything, as `ContextGuard` documents it."""
         given = config_of(config)
+        self.config = given
         overrides = {name: value for name, value in (("trigger", trigger), ("keep", keep)) if not isinstance(value, Unset)}
         self._settings = CompactionSettings.of(given.compaction, **overrides) if overrides else given.compaction
         self._summarizer = summarizer_of(summarizer)
         self._engine = Engine(summarizer=self._summarizer, hooks=hooks, timeout_s=self._settings.summarizer_timeout_s)
         self._count: CountTokens = counter_of(token_counter)
         own = rules_of(given, constraints)
-        extensions = extensions or Extensions()
+        self.extensions = extensions = extensions_of(extensions)
         moment = clock or _now
         # A reader, whatever was given: nothing a guard does may change a rule.
-        self.store, self._owns_store = store_of(store)
-        """Where versions are on record; `None`: nowhere."""
-
-        self._on_record = None if self.store is None else OnRecord(self.store, self._engine.record, kept=given.versions_kept, clock=clock)
-        if isinstance(registry, ConstraintRegistry):
-            self._registry = registry.reader()
-        elif registry is not None:
-            self._registry = registry
-        elif self.store is not None:
-            self._registry = ConstraintReader(self.store.log, tenant=self.store.tenant)
-        else:
-            self._registry = ConstraintReader(MemoryLog(clock=clock))
+        opened, self._owns_store = store_of(store)
+        self._opened = opened
+        self.store = None if opened is None else AgentStore.of(opened)
+        self.consents, self._close_consents = consents_of(consents, opened, clock)
+        policies: tuple[Policy, ...] = (given.tools or ToolPolicy(), *extensions.policies)
+        self._reads_block = (self.store is not None and self.store.is_durable) or consents is not None
+        self._subject = subject
+        self.standing = Standing(
+            _standing_log(self.store, clock),
+            consents=self.consents,
+            carry=given.consents.carry,
+            record=self._engine.record,
+            effects=lambda tool: traits_of(tool, policies).effect,
+        )
+        self.gate = gate_for(
+            policies,
+            store=opened,
+            consents=self.consents,
+            standing=self.standing.log,
+            subject=subject,
+            clock=clock,
+            audit=given.audit,
+            engine=self._engine,
+            prices=prices,
+            facts=self._call_facts,
+        )
+        self._copies = Copies(given.consents, self.consents, record=self._engine.record, checks=extensions.invariants)
+        _check_can_evict(self._settings, self.store)
+        self._recall = given.recall
+        self._clock = moment
+        self._on_record = None if self.store is None else self._recorder(self.store, given, extensions, clock, serde)
+        self._registry = _reader_of(registry, self.store, clock)
         self._rules = RulesInForce(
             own,
             self._registry,
             clock=moment,
             refresh=given.refresh,
             validators=extensions.validators,
+            enforced_by=frozenset[str]().union(*(one.enforced for one in policies if isinstance(one, ToolPolicy))),
+            asked_by=frozenset[str]().union(*(one.asked for one in policies if isinstance(one, ToolPolicy))),
         )
         self._fields = FieldPlan.of(given, same_text=extensions.same_text) if given.control_fields.watch else None
         self._drafts = Drafts()
@@ -195,22 +258,51 @@ class Turns:
         self._deferred = None if extractor is None or self._fields is None else DeferredCheck(extractor, self._engine.record)
         self._remind = given.remind
         self._inferred = given.inferred
-        if files is None and any(pin.kind == "file" for pin in pins):
-            msg = "A pinned file needs `files=PinnedFiles(folder)`: without it nobody reads it."
-            raise ConfigurationError(msg)
+        _check_can_read(files, pins)
         self._pins = PinZone(files, pins, self._count)
         self._tools = StableTools()
         self._watch = PrefixWatch(prices, count=self._count) if hooks else None
-        self._hatches = Hatches(self._engine.record)
+        self._hatches = Hatches(self._engine.record, self._messages_back)
         self._place = Place(workspace=given.workspace, agent=agent)
         self._verifier = Verifier(extensions.validators)
         self._redact = extensions.redact
         self._verifier.prepare(own)
         block = render_rules(self._rules.at(self._place).pinned)
         check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(block)]) if block else 0)
-        self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages)
+        self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages, recalled_for=given.recall.calls)
         self._windows = Windows(self._settings)
         self._memory = Memory()
+
+    def _recorder(
+        self, store: GuardStore, given: GuardConfig, extensions: Extensions, clock: Clock | None, serde: SerializerProtocol | None
+    ) -> OnRecord:
+        def evicting(versions: VersionLog) -> Eviction:
+            return Eviction(
+                store,
+                versions,
+                self._engine.record,
+                leaves_state=self._settings.evict == "archive",
+                trust_system_messages=self._settings.trust_system_messages,
+                redact=extensions.redact,
+                serde=serde,
+            )
+
+        return OnRecord(store, self._engine.record, kept=given.versions_kept, eviction=evicting, clock=clock)
+
+    def recalling(self) -> Recall:
+        """Return what answers the recall tools.
+
+        Raises:
+            ConfigurationError: there is no store.
+        """
+        eviction = self.eviction
+        log = None if eviction is None or self.store is None else RecallLog(self.store, eviction.contents, clock=self._clock)
+        return recall_of(eviction, log, self._recall, self._engine.record, self._redact)
+
+    @property
+    def eviction(self) -> Eviction | None:
+        """What becomes of messages that leave the view, `None` without a store."""
+        return None if self._on_record is None else self._on_record.eviction
 
     @property
     def registry(self) -> ConstraintReader:
@@ -249,7 +341,11 @@ class Turns:
         messages, raw = of_state(state)
         leading = SystemMessage(system) if isinstance(system, str) else system
         rules = self._rules_at((thread or running_thread(), ""), tools).pinned
-        call = Call(as_messages(messages), raw, system=leading, rules=rules)
+        where = whereabouts_in(None, self._subject)
+        where = where if thread is None else replace(where, thread=thread)
+        standing = self._standing_or_none(where)
+        call = Call(self._as_said(messages, standing), raw, system=leading, rules=rules, where=where, state=state, standing=standing)
+        call = next_of(self._renewed(call))
         return self._reader.situation(call).situation.view().all
 
     def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
@@ -301,6 +397,18 @@ class Turns:
         if grave:
             raise stopped(grave)
 
+    def _messages_back(self, state: Any, thread: str | None) -> dict[str, Any]:
+        """Return the update that brings back what left a state, empty where nothing did."""
+        head, eviction = self._head_of(state), self.eviction
+        if eviction is None or not eviction.leaves_state or head.body is None:
+            return {}
+        if thread is None:
+            msg = "Messages of this state may rest in the archive, and it is not said of which thread. Nothing was changed; pass `thread`."
+            raise ConfigurationError(msg)
+        change = StateChange(state_of(state))
+        change.back = eviction.brought_back(ContextPlace(thread=thread), head, 0, change.state)
+        return change.update()
+
     def _head_of(self, state: Any) -> ContextHead:
         found = self._reader.head(of_state(state)[1])
         return found if isinstance(found, ContextHead) else ContextHead(version=0)
@@ -319,6 +427,14 @@ class Turns:
     def settings(self) -> CompactionSettings:
         """Trigger, window and bounds."""
         return self._settings
+
+    def todos_of(self, state: Any) -> Steps | None:
+        """Return the todo list a graph's state holds under the key the settings name; `None` where it holds none."""
+        key = self._settings.todos
+        if key is None:
+            return None
+        listed = state.get(key) if isinstance(state, dict) else getattr(state, key, None)
+        return plan_of(listed) if isinstance(listed, (list, tuple)) else None
 
     def tools_tokens(self, tools: Sequence[Any]) -> int:
         """Return what tool contracts cost."""
@@ -344,21 +460,28 @@ class Turns:
         system: SystemMessage | None,
         tools: Sequence[Any],
         model: Any,
+        change: StateChange,
+        where: Whereabouts = NOWHERE,
+        state: Any = None,
+        todos: Steps | None = None,
     ) -> Generator[Drive | Work, Any, ContextHead | None]:
         """Yield the compaction a state is due, if any; return the head to store, `None` where it stays.
 
-        What the node of a plain graph drives; the model call is not part of it.
+        What the node of a plain graph drives; the model call is not part of it. What becomes of the messages is put into `change`.
         """
         asked: Rules = yield from self._asked_rules(thread, tools)
         rules = asked.pinned
-        call = Call(as_messages(messages), raw_head, system=system, tools=tools, thread=thread, rules=rules)
-        call, late = yield from self._ahead(call, model)
+        standing = yield from self._stood(where, as_messages(messages))
+        said = self._as_said(messages, standing)
+        call = Call(said, raw_head, system=system, tools=tools, thread=thread, rules=rules, todos=todos, where=where, state=state, standing=standing)
+        call, late = yield from self._ahead(call, model, change)
+        call = yield from self._renewed(call)
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
         attempt, reading = self._due(call, reading, model, run)
         if attempt is None:
             return late
-        made = yield from self._made(attempt, reading, model=model, run=run)
+        made = yield from self._made(attempt, reading, model=model, run=run, change=change)
         return made.head or late
 
     def steps(self, request: ModelRequest[Any]) -> Generator[Step, Any, Any]:
@@ -377,16 +500,25 @@ class Turns:
         tools = self._tools.arranged(request.tools or ())
         if tools is not request.tools and request.tools:
             request = request.override(tools=list(tools))
+        where = whereabouts(runtime, self._subject)
+        standing = yield from self._stood(where, as_messages(request.messages))
         call = Call(
-            as_messages(request.messages),
+            self._as_said(request.messages, standing),
             state.get(CHANNEL),
             system=self._hatches.system(self._pins.system(request.system_message)),
             tools=tools,
             thread=thread,
             rules=rules.pinned,
-            todos=plan_of(state["todos"]) if isinstance(state.get("todos"), list) else None,
+            todos=self.todos_of(state),
+            where=where,
+            state=state,
+            standing=standing,
         )
-        call, late = yield from self._ahead(call, request.model)
+        change = StateChange(state_of(state), lambda: [pin.key for pin in self._pins.of(state.get(PINS_CHANNEL))], is_alone=True)
+        call, late = yield from self._ahead(call, request.model, change)
+        if change.back is not None:
+            request = _sending(request, request.system_message, list(call.messages))
+        call = yield from self._renewed(call)
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
         self._notice_compactor(state, call)
@@ -395,7 +527,7 @@ class Turns:
         if beside:
             call = replace(call, lead_tokens=self._count(beside))
             reading = _with_lead(reading, call)
-        whole = self._whole(call, request.model) if self._hatches.shows_all(thread) else None
+        whole: Reading | None = (yield from self._whole(call, request.model)) if self._hatches.shows_all(thread) else None
         attempt: Attempt | None = None
         if whole is None:
             attempt, reading = self._due(call, reading, request.model, run_of(runtime))
@@ -404,9 +536,9 @@ class Turns:
             lead = self._lead(state, call, whole.messages, request.model)
         head: ContextHead | None = late
         tokens: int | None = None
-        sent = _showing(request, reading)
+        sent = _showing(request, reading) if whole is None else _sending(request, reading.system, list(reading.messages))
         if attempt is not None:
-            made = yield from self._made(attempt, reading, model=request.model, run=run_of(runtime))
+            made = yield from self._made(attempt, reading, model=request.model, run=run_of(runtime), change=change)
             head = made.head or late
             if made.view is not None:
                 sent = _sending(request, made.view.system, made.view.messages)
@@ -415,21 +547,29 @@ class Turns:
         try:
             response = yield from self._asked(_led(sent, lead), call, reading, head, tokens)
         except ContextOverflowError as overflow:
-            head, sent = yield from self._smaller(request, call, head, overflow)
+            head, sent = yield from self._smaller(request, call, head, overflow, change)
             sent = _led(sent, self._lead(state, call, sent.messages, request.model))
             response = yield from self._asked(sent, call, reading, head, None)
         response = yield from self._verified(sent, response, rules.pinned)
-        if head is None:
-            return response
-        update = {CHANNEL: head.to_dict()}
+        yield from self._noted(where, response.result)
+        return response if head is None else self._writing(response, head, change, state)
+
+    def _writing(self, response: ModelResponse[Any], head: ContextHead, change: StateChange, state: Any) -> ExtendedModelResponse[Any]:
+        """Return the response with the update of the state that goes with a new head."""
+        update = {CHANNEL: head.to_dict(), **change.update(response.result)}
         renewed = self._pins.renewed(state.get(PINS_CHANNEL))
         if renewed:
             update[PINS_CHANNEL] = renewed
         return ExtendedModelResponse(model_response=response, command=Command(update=update))
 
-    def _whole(self, call: Call, model: Any) -> Reading | None:
-        """Return the reading of the whole history, `None` where it is too large to be sent."""
-        reading = self._reader.read(replace(call, raw_head=None))
+    def _whole(self, call: Call, model: Any) -> Generator[Work, Any, Reading | None]:
+        """Return the reading of the whole history, archived messages included, `None` where it is too large to be sent."""
+        place, on_record = self._place_of(call), self._on_record
+        head = self._reader.head(call.raw_head)
+        messages = call.messages
+        if on_record is not None and place is not None and isinstance(head, ContextHead):
+            messages = yield from on_record.whole(place, head, messages)
+        reading = self._reader.read(replace(call, raw_head=None, messages=messages))
         window, _ = self._windows.of(model)
         return reading if reading.tokens <= window else None
 
@@ -487,8 +627,9 @@ class Turns:
 
     def close(self) -> None:
         """Close the store, if it was opened here."""
-        if self.store is not None and self._owns_store:
-            self.store.close()
+        self._close_consents()
+        if self._opened is not None and self._owns_store:
+            self._opened.close()
 
     @property
     def blocks(self) -> bool:
@@ -541,7 +682,7 @@ class Turns:
         return response
 
     def _smaller(
-        self, request: ModelRequest[Any], call: Call, head: ContextHead | None, overflow: ContextOverflowError
+        self, request: ModelRequest[Any], call: Call, head: ContextHead | None, overflow: ContextOverflowError, change: StateChange
     ) -> Generator[Step, Any, tuple[ContextHead, ModelRequest[Any]]]:
         """Compact what the provider refused, once: a request counted too low, or a window smaller than said."""
         run = run_of(request.runtime)
@@ -557,13 +698,13 @@ class Turns:
         keep: Any = smaller_keep(self._settings) if has_compacted else None
         attempt = Attempt(call, "overflow", Pace(window=window, goal=goal), limit=goal, keep=keep)
         try:
-            made = yield from self._made(attempt, reading, model=request.model, run=run)
+            made = yield from self._made(attempt, reading, model=request.model, run=run, change=change)
         except ContextBudgetError as error:
             if error.needed >= reading.own:
                 raise error from overflow
             # What must stay is more than the goal and still less than was refused.
             try:
-                made = yield from self._made(replace(attempt, limit=reading.own - 1), reading, model=request.model, run=run)
+                made = yield from self._made(replace(attempt, limit=reading.own - 1), reading, model=request.model, run=run, change=change)
             except ContextBudgetError as last:
                 raise last from overflow
         if made.head is None or made.view is None or not made.is_new:
@@ -609,10 +750,10 @@ class Turns:
         pace = pace_of(settings, window).scaled(reading.own / max(reading.tokens, 1))
         return Attempt(call, why or "full", pace, limit=pace.window if is_known else None), reading
 
-    def _drive(self, attempt: Attempt, model: Any) -> Drive:
+    def _drive(self, attempt: Attempt, model: Any, crossing: Crossing) -> Drive:
         situation = self._reader.situation(attempt.call).situation
         waiting = self._memory.waiting(attempt.call, situation.head, attempt.why)
-        if waiting is not None:
+        if waiting is not None and _tells(waiting.head, crossing.copied):
             return Drive(_again(waiting), None, is_repeat=True)
         summarizer = self._summarizer or (summarizer_of(model) if model is not None else None)
         settings = self._settings
@@ -628,7 +769,9 @@ class Turns:
             fields=self._fields,
             clock=time.perf_counter,
             redact=self._redact,
+            crossing=crossing,
             todos=attempt.call.todos,
+            can_read=READ_TOOL in self._reader.tool_names(attempt.call.tools),
             tool_tokens=self._reader.tools_tokens(attempt.call.tools) + attempt.call.lead_tokens,
             nonce=uuid.uuid4().hex,
             strategy=(summarizer or self._engine.summarizer).name,
@@ -640,19 +783,23 @@ class Turns:
             summarizer = self._drafts.kept_by(summarizer or self._engine.summarizer, attempt.call.thread)
         return Drive(compaction_flow(situation, plan, self._count), summarizer, person=person)
 
-    def _ahead(self, call: Call, model: Any) -> Generator[Work, Any, tuple[Call, ContextHead | None]]:
-        """Return the call with the head that is ahead of the state's: on record and not in the state yet, or mended by a late finding."""
+    def _ahead(self, call: Call, model: Any, change: StateChange) -> Generator[Work, Any, tuple[Call, ContextHead | None]]:
+        """Return the call with the head that is ahead of the state's: on record and not in the state yet, or mended by a late finding.
+
+        Messages that the state lost and this head needs are in the call, and in `change`.
+        """
         ahead: ContextHead | None = None
         place = self._place_of(call)
         if self._on_record is not None and place is not None:
             head = self._reader.head(call.raw_head)
-            if not isinstance(head, str):
-                known = head if head is not None else ContextHead(version=0)
-                ahead = yield from self._on_record.adopted(place, known, call.messages)
+            # Where messages have left the state, a head that holds nothing must not hide them: the record has one that does.
+            if not isinstance(head, str) or self._on_record.eviction.leaves_state:
+                known = head if isinstance(head, ContextHead) else ContextHead(version=0)
+                ahead = yield from self._on_record.adopted(place, known, call.messages, change)
                 if ahead is not None:
                     detail = f"Version {ahead.version} was on record and not in the state, which had version {known.version}; it is in force now."
                     self._engine.record(ContextEvent(kind="version_adopted", detail=detail, version=ahead.version))
-                    call = replace(call, raw_head=ahead.to_dict())
+                    call = replace(call, raw_head=ahead.to_dict(), messages=call.messages if change.back is None else change.back)
         late = self._found_late(call, model)
         return (call, ahead) if late is None else (replace(call, raw_head=late.to_dict()), late)
 
@@ -662,13 +809,14 @@ class Turns:
             return None
         return ContextPlace(thread=thread[0], namespace=str(thread[1]))
 
-    def _made(self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None) -> Generator[Drive | Work, Any, Made]:
+    def _made(self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None, change: StateChange) -> Generator[Drive | Work, Any, Made]:
         """Drive a compaction, put what it came to on record, and return the head to store and the view to send."""
-        call, drive = attempt.call, self._drive(attempt, model)
+        crossing = yield from self._crossing(attempt)
+        call, drive = attempt.call, self._drive(attempt, model, crossing)
         place, on_record = self._place_of(call), self._on_record
         try:
             result: Compacted = yield drive
-        except ContextBudgetError as error:
+        except (ContextBudgetError, InvariantError) as error:
             if on_record is not None and place is not None and isinstance(error.record, CompactionRecord):
                 yield from on_record.noted(place, error.record, type(error).__name__)
             raise
@@ -679,7 +827,7 @@ class Turns:
         if not result.is_new or head is None:
             yield from on_record.noted(place, result.record)
             return Made(head, view, result.record, is_new=False)
-        stored = yield from on_record.committed(place, reading.head, head, result.record, call.messages)
+        stored = yield from on_record.committed(place, reading.head, head, result.record, call.messages, change)
         if stored is None:
             self._memory.forget_waiting(call)
             window, is_known = self._windows.of(model)
@@ -690,6 +838,98 @@ class Turns:
             # Somebody else had taken the number: what is sent says the one it has now.
             view = self._reader.situation(replace(call, raw_head=stored.to_dict())).situation.view()
         return Made(stored, view, result.record, is_new=True)
+
+    def _crossing(self, attempt: Attempt) -> Generator[Work, Any, Crossing]:
+        """Return what a compaction has to take across by copying, read from the stores just now."""
+        call = attempt.call
+        place = self._place_of(call)
+        seen_head, checkpoints = (None, ()) if self._on_record is None or place is None else (yield from self._on_record.checkpoints(place))
+        unread = None if call.standing is not None else "the standing state"
+        copied = NO_COPY
+        try:
+            copied = yield Work(lambda: self._copies.read(call.where, call.state, call.standing), self._reads_block)
+        except StoreError as error:
+            self._copies.unread(call.where, error)
+            unread = type(error).__name__
+        tools = {name: self.standing.effect(name, tool) for tool in call.tools if (name := tool_name(tool))}
+        return self._copies.crossing(copied, unread=unread, tools=tools, seen_head=seen_head, checkpoints=checkpoints)
+
+    def _stood(self, where: Whereabouts, messages: Sequence[BaseMessage]) -> Generator[Work, Any, StandingState | None]:
+        """Return where the thread stands, `None` where that cannot be read; close the open question where a person answered it."""
+        if where.thread is None:
+            return StandingState()
+        try:
+            state: StandingState = yield Work(lambda: self.standing.read(where, messages), self._reads_block)
+        except StoreError as error:
+            self._copies.unread(where, error)
+            return None
+        return state
+
+    def _standing_or_none(self, where: Whereabouts) -> StandingState | None:
+        """Return where a thread stands, for a look: nothing is judged."""
+        try:
+            return StandingState() if where.thread is None else self.standing.log.read(where.thread)
+        except StoreError as error:
+            self._copies.unread(where, error)
+            return None
+
+    def _as_said(self, messages: Sequence[Any], standing: StandingState | None) -> Sequence[BaseMessage]:
+        said = as_messages(messages)
+        return said if standing is None else self.standing.as_said(said, standing)
+
+    def _renewed(self, call: Call) -> Generator[Work, Any, Call]:
+        """Return the call with the record shown as it is now, where a version shows an older one."""
+        head = self._reader.head(call.raw_head)
+        if not isinstance(head, ContextHead) or not self._copies.may_differ(head, call.where, call.standing):
+            return call
+        try:
+            copied: Copied = yield Work(lambda: self._copies.read(call.where, call.state, call.standing), self._reads_block)
+        except StoreError as error:
+            self._copies.unread(call.where, error)
+            return call
+        raw = self._copies.renewed(head, call.raw_head, copied, call.where)
+        return call if raw is call.raw_head else replace(call, raw_head=raw)
+
+    def _noted(self, where: Whereabouts, said: Sequence[BaseMessage]) -> Generator[Work, Any, None]:
+        """Put on record what the model's answer does to the standing state."""
+        write = self.standing.answered_with(where, final_answer(said), said)
+        if write is None:
+            return
+        try:
+            yield Work(write, self._reads_block)
+        except StoreError as error:
+            self._copies.unread(where, error)
+
+    def tool_refusal(self, request: ToolCallRequest) -> ToolMessage | None:
+        """Return what the model sees of a tool call that mode, open question, permissions or consents forbid; `None` where nothing does."""
+        where = whereabouts(request.runtime, self._subject)
+        return self.standing.refusal(request, where, can_ask=self.gate.guards(request.tool))
+
+    def where(self, config: RunnableConfig | None) -> Whereabouts:
+        """Return where a node of a plain graph belongs."""
+        return whereabouts_in(config, self._subject)
+
+    def _call_facts(self, site: Site) -> CallFacts:
+        """Return what a tool call's record says of its place: rules and context version; and the field ledger, where the log vouches for it."""
+        rules = tuple(rule.reference for rule in self._rules_at((site.thread, ""), ()).pinned)
+        if site.state is None or isinstance(site.state, list):
+            return CallFacts(rules)
+        head = self._reader.head(of_state(site.state)[1])
+        if not isinstance(head, ContextHead) or head.body is None:
+            return CallFacts(rules)
+        return CallFacts(rules, head.version, head.body.evidence.fields if self._is_on_record(site, head) else ())
+
+    def _is_on_record(self, site: Site, head: ContextHead) -> bool:
+        """Say whether a version on record is this head's: anybody who may write the state can forge one that is not."""
+        if self.versions is None or site.thread is None:
+            return False
+        newest = self.versions.newest(ContextPlace(thread=site.thread, namespace=site.namespace.rpartition("|")[0]))
+        return newest is not None and newest.number == head.version and newest.head_digest == head_digest(head)
+
+    @property
+    def reads_block(self) -> bool:
+        """Say whether asking what is allowed may wait for a database."""
+        return self._reads_block
 
     def _found_late(self, call: Call, model: Any) -> ContextHead | None:
         """Return the head with what the deferred extractor found missing since, `None` where it found nothing; have a version verified once."""
@@ -810,6 +1050,18 @@ class Turns:
         return withheld(result, grave) if grave else result
 
 
+def _check_can_evict(settings: CompactionSettings, store: GuardStore | None) -> None:
+    if settings.evict == "archive" and store is None:
+        msg = '`evict` is "archive" and there is no store: messages would leave the state for nowhere. Pass `store="sqlite:///ctxguard.db"`.'
+        raise ConfigurationError(msg)
+
+
+def _check_can_read(files: PinnedFiles | None, pins: Sequence[Pin]) -> None:
+    if files is None and any(pin.kind == "file" for pin in pins):
+        msg = "A pinned file needs `files=PinnedFiles(folder)`: without it nobody reads it."
+        raise ConfigurationError(msg)
+
+
 def _showing(request: ModelRequest[Any], reading: Reading) -> ModelRequest[Any]:
     """Return the request for the view in force; what is as it was is handed on, so an idle call copies no long list."""
     if reading.is_untouched:
@@ -852,6 +1104,42 @@ def _again(result: Compacted) -> Generator[Effect, Answer, Compacted]:
     """Return a result made earlier in this process, whose model call failed before it could be committed: no second summary."""
     yield from ()
     return result
+
+
+def _reader_of(registry: ConstraintReader | None, store: AgentStore | None, clock: Clock | None) -> ConstraintReader:
+    """Return what reads the rules that can change: of a registry its reader, else that of the store, else one with nothing to read."""
+    if registry is not None:
+        return registry.reader() if isinstance(registry, ConstraintRegistry) else registry
+    return ConstraintReader(MemoryLog(clock=clock)) if store is None else ConstraintReader(store.log, tenant=store.tenant)
+
+
+def _standing_log(store: AgentStore | None, clock: Clock | None) -> StandingLog:
+    """Return where standing state rests: in the store, else in this process."""
+    if store is None:
+        return StandingLog(RecentStreams(clock=clock), clock=clock, forgets=True)
+    return StandingLog(store.log, tenant=store.tenant, clock=clock)
+
+
+def _tells(head: ContextHead, copied: Copied) -> bool:
+    """Say whether a version made earlier shows the record as it is now."""
+    held = NO_COPY if head.body is None or head.body.copied is None else head.body.copied
+    return held.told == copied.told
+
+
+def next_of(steps: Generator[Work, Any, Call]) -> Call:
+    """Return what the steps come to, each done at once: for a caller that waits."""
+    try:
+        work = next(steps)
+        while True:
+            try:
+                answer = work.call()
+            except StoreError as error:
+                work = steps.throw(error)
+            else:
+                work = steps.send(answer)
+    except StopIteration as end:
+        call: Call = end.value
+        return call
 
 
 def _now() -> datetime:

@@ -121,6 +121,7 @@ class Conversation:
         return {
             "config": self.book.config.model_copy(update={"compaction": settings}),
             "constraints": self.book.rules(),
+            "extensions": self.book.extensions,
             "keep": keep,
             "token_counter": self.count,
             "previous": head,

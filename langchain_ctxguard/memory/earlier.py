@@ -21,7 +21,7 @@ from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.summary import Fact, StructuredSummary
 from langchain_ctxguard.domain.value import digest_of
 
-_OURS = re.compile(r"^(?:- )*(?:\[(?:claimed|confirmed)(?: by \w+)?\](?: |$)|-(?: |$))")
+_OURS = re.compile(r"^(?:- )*(?:\[(?:claimed|confirmed|asked)(?: by \w+)?\](?: |$)|-(?: |$))")
 """What stands before an item of our own text: it is written anew, and a mark of trust in a text proves nothing."""
 
 _HEADINGS = frozenset({"Open items:", "Facts:", "Decisions:", "Open questions:"})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from langchain_ctxguard.compact import config_of, rules_in_force
 from langchain_ctxguard.domain.config import GuardConfig
 from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.errors import ConfigurationError
 
 Guard = Any
@@ -24,6 +25,9 @@ class Rulebook:
     """The settings; its rules are in `given`."""
 
     given: tuple[Constraint | str, ...] = ()
+    extensions: Extensions = field(default_factory=Extensions)
+    """The application's functions, of a `ContextGuard` that has some."""
+
     guard: Any = None
     """A `ContextGuard`, asked each time: the rules of its registry change while a conversation runs."""
 
@@ -36,7 +40,10 @@ class Rulebook:
             ConstraintConflictError: two of its rules contradict each other and neither outranks the other.
         """
         if callable(getattr(guard, "handed_over", None)):
-            book = cls(GuardConfig(), guard=guard)
+            turns = getattr(guard, "turns", None)
+            # Its rules are asked of it each time; its settings and functions hold here as they do in an agent.
+            settings = GuardConfig() if turns is None else turns.config.model_copy(update={"constraints": (), "compaction": turns.settings})
+            book = cls(settings, extensions=Extensions() if turns is None else turns.extensions, guard=guard)
         elif isinstance(guard, Sequence) and not isinstance(guard, str):
             book = cls(GuardConfig(), given=tuple(guard))
         elif guard is None or isinstance(guard, (GuardConfig, str, Path)):

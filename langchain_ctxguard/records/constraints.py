@@ -11,7 +11,7 @@ from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.ports import Clock, Log, LogReader
 from langchain_ctxguard.records.constraint_events import Change, decode
-from langchain_ctxguard.records.constraint_streams import RuleStreams
+from langchain_ctxguard.records.constraint_streams import KIND, RuleStreams
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 
 Heads = tuple[int, ...]
@@ -102,8 +102,11 @@ class ConstraintRegistry(ConstraintReader):
         """Return what changes rules up to `authority`, in the name of `by`.
 
         Raises:
-            ConfigurationError: no such authority, or nobody named.
+            ConfigurationError: no such authority, nobody named, or the log is an agent's view, which takes no rules.
         """
+        if KIND in getattr(self._writable, "refuses", ()):
+            msg = "This is an agent's view of a log, and no agent writes rules. Open a GuardStore of your own, and make the registry of its log."
+            raise ConfigurationError(msg)
         try:
             known = Authority(authority)
         except ValueError as error:

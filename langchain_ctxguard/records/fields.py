@@ -13,12 +13,14 @@ from pydantic import ValidationError
 from langchain_ctxguard.core.normalize import is_same_field_value
 from langchain_ctxguard.core.render import CARRIED_LEAD, EVIDENCE_CLOSING, render_fields
 from langchain_ctxguard.core.roles import EVIDENCE
+from langchain_ctxguard.domain.consent import CROSS_SESSION_MEMORY
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.encoded import encode_json
 from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.domain.value import canonical_json
-from langchain_ctxguard.errors import ConfigurationError, StoreError
-from langchain_ctxguard.ports import BlobStore, Clock, Log
+from langchain_ctxguard.errors import ConfigurationError, ConsentRequiredError, StoreError
+from langchain_ctxguard.ports import BlobStore, Clock, ConsentReading, Log
+from langchain_ctxguard.records.consents import ConsentReader
 from langchain_ctxguard.records.versions import HasLog
 
 KIND = "fields"
@@ -42,14 +44,29 @@ class FieldRecord(NamedTuple):
 
 
 class FieldStore:
-    """The fields of one subject. Two agents writing at once lose nothing: each writes its own entries, and what holds is decided in reading."""
+    """The fields of one subject. Two agents writing at once lose nothing: each writes its own entries, and what holds is decided in reading.
 
-    def __init__(self, store: HasLog, *, subject: str, policy: ConflictPolicy = "confidence", clock: Clock | None = None) -> None:
+    This is memory across sessions: while the subject's `consent.cross_session_memory` is not `true`, nothing is saved or loaded. What is known can
+    always be looked up in the history, taken back and erased.
+    """
+
+    def __init__(
+        self,
+        store: HasLog,
+        *,
+        subject: str,
+        consents: ConsentReading | None = None,
+        thread: str | None = None,
+        policy: ConflictPolicy = "confidence",
+        clock: Clock | None = None,
+    ) -> None:
         """Bind a store.
 
         Args:
             store: A `GuardStore`.
             subject: Whose fields: a user or a team.
+            consents: What reads the subject's consents, e.g. `guard.consents`; `None`: those on record in `store`.
+            thread: The thread this is used in: what the subject refused there is refused. The grant itself must be one for all threads.
             policy: What holds when a field is given two values.
             clock: Says what time it is; `None`: the system's, in UTC.
 
@@ -65,6 +82,8 @@ class FieldStore:
         self._log: Log = store.log
         self._blobs: BlobStore = store.blobs
         self.subject = subject
+        self._consents: ConsentReading = ConsentReader(store, clock=clock) if consents is None else consents
+        self._thread = thread
         self._policy = policy
         self._clock: Clock = clock or (lambda: datetime.now(UTC))
         self._stream = Stream(tenant=store.tenant, kind=KIND, key=subject)
@@ -79,8 +98,13 @@ class FieldStore:
         """Return the fields that hold, in the order they were first given.
 
         Raises:
-            StoreError: the store cannot be read.
+            ConsentRequiredError: the subject did not allow memory across sessions.
+            StoreError: the store or the ledger cannot be read.
         """
+        self._require_consent("read")
+        return self._holding()
+
+    def _holding(self) -> tuple[ControlField, ...]:
         holding: dict[str, FieldRecord] = {}
         for record, name in self._records():
             if record.is_forgotten:
@@ -100,13 +124,15 @@ class FieldStore:
             expected: The version the writer saw; `None`: whatever there is by now.
 
         Raises:
+            ConsentRequiredError: the subject did not allow memory across sessions.
             LogConflictError: somebody wrote since `expected`.
-            StoreError: a field has no id, or the store cannot be written.
+            StoreError: a field has no id, or the store cannot be written, or the ledger not read.
         """
+        self._require_consent("written")
         if any(not field.field_id for field in fields):
             msg = "A field without `field_id` cannot be told from another. Nothing was written; pass the fields of a ledger."
             raise StoreError(msg)
-        known = {field.field_id: field for field in self.load()}
+        known = {field.field_id: field for field in self._holding()}
         bodies = []
         for field in fields:
             held = known.get(field.field_id)
@@ -128,8 +154,14 @@ class FieldStore:
         return [record for record, name in self._records() if name == field_id]
 
     def opening(self) -> dict[str, Any] | None:
-        """Return the message to begin a thread with: the fields that hold, as untrusted history in the user role; `None` without any."""
-        lines = render_fields(self.load())
+        """Return the message to begin a thread with: the fields that hold, as untrusted history in the user role.
+
+        `None` where there are none, or the subject did not allow memory across sessions.
+
+        Raises:
+            StoreError: the store or the ledger cannot be read.
+        """
+        lines = render_fields(self._holding()) if self._is_allowed() else []
         if not lines:
             return None
         inside = "\n".join([f"{CARRIED_LEAD}:", *(f"- {line}" for line in lines)])
@@ -139,6 +171,19 @@ class FieldStore:
     def purge(self) -> int:
         """Erase all values of the subject, and return how many there were. That there were some stays on record."""
         return self._blobs.purge_space(self._space)
+
+    def _is_allowed(self) -> bool:
+        # A yes for one thread is none to what every thread will see.
+        is_allowed = self._consents.read(self.subject).is_true(CROSS_SESSION_MEMORY)
+        return is_allowed and (self._thread is None or self._consents.read(self.subject, thread=self._thread).is_true(CROSS_SESSION_MEMORY))
+
+    def _require_consent(self, what: str) -> None:
+        if not self._is_allowed():
+            msg = (
+                f"The fields of '{self.subject}' are memory across sessions, and '{CROSS_SESSION_MEMORY}' is not true for them. "
+                f"Nothing was {what}; ask for that consent, and let the consent surface record it with ConsentLedger.grant."
+            )
+            raise ConsentRequiredError(msg, field=CROSS_SESSION_MEMORY, subject=self.subject)
 
     def _outdoes(self, new: ControlField, held: ControlField | None) -> bool:
         return held is None or self._policy == "last" or new.confidence >= held.confidence

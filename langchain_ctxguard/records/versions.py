@@ -11,6 +11,8 @@ from pydantic import ValidationError
 
 from langchain_ctxguard.core.restore import fields_fingerprint, head_digest, renumbered
 from langchain_ctxguard.domain.anchor import Anchor
+from langchain_ctxguard.domain.archive import ArchivedPart
+from langchain_ctxguard.domain.citation import carried_ref
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.context_version import Attempt, ContextPlace, ContextVersion
 from langchain_ctxguard.domain.encoded import encode_json
@@ -76,6 +78,10 @@ class VersionLog:
         """Return the versions of a place, oldest first."""
         return [_decoded(entry) for entry in self._log.read(self._stream(VERSIONS, place))]
 
+    def after(self, place: ContextPlace, seen: int) -> list[ContextVersion]:
+        """Return the versions of a place behind the first `seen` entries of its stream, oldest first: for whoever has read those."""
+        return [_decoded(entry) for entry in self._log.read(self._stream(VERSIONS, place), since=seen)]
+
     def attempts(self, place: ContextPlace) -> list[Attempt]:
         """Return the compaction attempts of a place, oldest first."""
         found = []
@@ -121,7 +127,14 @@ class VersionLog:
         return head
 
     def commit(
-        self, place: ContextPlace, before: ContextHead, after: ContextHead, record: CompactionRecord, *, replaced: Sequence[str]
+        self,
+        place: ContextPlace,
+        before: ContextHead,
+        after: ContextHead,
+        record: CompactionRecord,
+        *,
+        replaced: Sequence[str],
+        archived: ArchivedPart | None = None,
     ) -> ContextHead:
         """Put a new version on record and return the head to store in the state; another number if that one was taken meanwhile.
 
@@ -133,6 +146,7 @@ class VersionLog:
             after: The head it made.
             record: The attempt.
             replaced: Keys of the messages it stands for and its parent does not.
+            archived: Where these messages are kept.
 
         Raises:
             StoreError: the store cannot be reached.
@@ -141,6 +155,7 @@ class VersionLog:
         parent = {"parent": before.version, "parent_digest": head_digest(before)}
         about: dict[str, Any] = {
             **parent,
+            **({} if archived is None else archived.model_dump()),
             "replaces": digest_of(canonical_json(list(replaced)))[:32],
             "replaced": len(replaced),
             "rules_fingerprint": "" if body is None else body.rules_fingerprint,
@@ -150,16 +165,25 @@ class VersionLog:
             "outcome": record.outcome,
             "strategy": record.strategy,
             "lost": record.fields.lost,
+            "consent_head": None if record.copied is None else record.copied.consent_head,
+            "is_marked": record.copied is not None and record.copied.is_consent_change,
         }
         head = self._appended(place, after, about)
-        self.note(place, record.model_copy(update={"version": head.version}), version=head.version)
+        self.note(place, _numbered(record, head.version), version=head.version)
         self._thin(place, head.version)
         return head
+
+    def checkpoints(self, place: ContextPlace) -> tuple[int | None, tuple[int, ...]]:
+        """Return the consent entry the newest version was made under, and the numbers of the marked versions: those made at a change of consents."""
+        versions = self.all(place)
+        return (versions[-1].consent_head if versions else None), tuple(version.number for version in versions if version.is_marked)
 
     def note(self, place: ContextPlace, record: CompactionRecord, *, version: int | None = None, error: str | None = None) -> None:
         """Put an attempt on record."""
         attempt = Attempt(place=place, at=self._clock(), record=record, version=version, error=error)
-        self._log.append(self._stream(AUDIT, place), [encode_json(attempt.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1})])
+        data = encode_json(attempt.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1})
+        refs = [carried_ref(one.reference, place.thread) for one in record.consents] if version is not None else []
+        self._log.append(self._stream(AUDIT, place), [data], refs=refs)
 
     def restore(
         self, place: ContextPlace, to: int | Literal["stable"], *, current: ContextHead | None = None, reason: str = ""
@@ -176,14 +200,7 @@ class VersionLog:
             VersionNotFoundError: there is no such version.
             BlobMissingError: its content was thinned or purged.
         """
-        versions = self.all(place)
-        newest = versions[-1] if versions else None
-        if to == "stable":
-            target = next((version for version in reversed(versions[:-1]) if version.is_stable), None)
-        else:
-            target = next((version for version in versions if version.number == to), None)
-        if target is None or newest is None:
-            raise _not_found(place, to, versions)
+        newest, target = self._to_restore(place, to)
         head = self.head_of(target)
         if current is not None and current.version >= newest.number:
             parent = {"parent": current.version, "parent_digest": head_digest(current)}
@@ -199,11 +216,33 @@ class VersionLog:
             "strategy": target.strategy,
             "restores": target.number,
             "lost": target.lost,
+            # Consents do not travel back: what was on record before the rollback still is.
+            "consent_head": newest.consent_head,
         }
         at_least = max(newest.number, 0 if current is None else current.version) + 1
         restored = self._appended(place, renumbered(head, at_least), about)
         self._thin(place, restored.version)
         return self.get(place, restored.version), restored
+
+    def head_to_restore(self, place: ContextPlace, to: int | Literal["stable"]) -> ContextHead:
+        """Return the context that `restore` would bring back.
+
+        Raises:
+            VersionNotFoundError: there is no such version.
+            BlobMissingError: its content was thinned or purged.
+        """
+        return self.head_of(self._to_restore(place, to)[1])
+
+    def _to_restore(self, place: ContextPlace, to: int | Literal["stable"]) -> tuple[ContextVersion, ContextVersion]:
+        """Return the newest version and the one that is meant."""
+        versions = self.all(place)
+        if to == "stable":
+            target = next((version for version in reversed(versions[:-1]) if version.is_stable), None)
+        else:
+            target = next((version for version in versions if version.number == to), None)
+        if target is None:
+            raise _not_found(place, to, versions)
+        return versions[-1], target
 
     def adoptable(self, place: ContextPlace, head: ContextHead) -> ContextVersion | None:
         """Return the newest version on record if the state's head leads to it: one that a crash kept from the state, or a rollback from outside."""
@@ -226,12 +265,15 @@ class VersionLog:
         self._log.append(self._stream(AUDIT, place), [encode_json(note)])
         return erased
 
-    def purge_thread(self, thread: str) -> int:
-        """Erase the content of every version of a thread, sub-agents included, and return how many texts that were."""
+    def places_of(self, thread: str) -> list[ContextPlace]:
+        """Return the places of a thread that have versions: its own and those of its sub-agents."""
         heads = self._log.anchor().heads if isinstance(self._log, _Anchored) else ()
         keys = [head.stream.key for head in heads if head.stream.kind == VERSIONS and head.stream.tenant == self._tenant]
-        places = [ContextPlace(thread=name, namespace=namespace) for name, namespace in map(json.loads, keys) if name == thread]
-        return sum(map(self.purge, places))
+        return [ContextPlace(thread=name, namespace=namespace) for name, namespace in map(json.loads, keys) if name == thread]
+
+    def purge_thread(self, thread: str) -> int:
+        """Erase the content of every version of a thread, sub-agents included, and return how many texts that were."""
+        return sum(map(self.purge, self.places_of(thread)))
 
     def _appended(self, place: ContextPlace, head: ContextHead, about: dict[str, Any]) -> ContextHead:
         stream = self._stream(VERSIONS, place)
@@ -274,6 +316,14 @@ class _Anchored(Protocol):
 
     def anchor(self) -> Anchor:
         """Return where every stream ends."""
+
+
+def _numbered(record: CompactionRecord, number: int) -> CompactionRecord:
+    """Return the record of a version under the number it has on record; a checkpoint is named by it."""
+    copied = record.copied
+    if copied is not None and copied.is_consent_change:
+        copied = copied.model_copy(update={"checkpoints": (*copied.checkpoints[:-1], number)})
+    return record.model_copy(update={"version": number, "copied": copied})
 
 
 def _decoded(entry: Entry) -> ContextVersion:

@@ -398,3 +398,65 @@ def test_hostile_text_costs_no_more_than_any_other(text: str) -> None:
     summarize([human("Read it."), result("c1", text)])
 
     assert time.process_time() - start < 5
+
+
+def test_an_answer_of_a_few_words_is_kept_with_what_it_answers() -> None:
+    """What a user replies to a question, and what the assistant replies to one, counts as much as a long sentence."""
+    said = [human("I want to return a parcel."), ai("Why, please?"), human("Wrong size."), ai("Which tier are you?"), human("I'm a bronze.")]
+    later = [human(f"Please weigh parcel {number}.") for number in range(4)]
+    draft = summarize([*said, *tool_loop(20, request=None), *later], max_tokens=500)
+
+    assert {"Wrong size.", "I'm a bronze."} <= {*statements(draft)}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Avoid the night train.",
+        "No peanuts, I'm allergic.",
+        "I'd rather sit by the window.",
+        "Ideally on the ground floor.",
+        "别用红色的封面。",
+        "尽量安排在上午。",
+        "我对花生过敏。",
+        "我更喜欢靠窗的位置。",
+    ],
+)
+def test_prohibitions_and_preferences_outlive_a_flood_of_output(said: str) -> None:
+    """What a person will not have, or would like better, is kept, however softly it was said."""
+    later = [human(f"Please weigh parcel {number}.") for number in range(4)]
+    draft = summarize([human("Start, please."), human(said), *tool_loop(120, request=None), *later], max_tokens=400)
+
+    assert said in statements(draft)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I got a timeout instead of a result.",
+        "The parser picks the last entry instead of the first.",
+        "I wonder why it shows B instead.",
+        "系统返回了空值而不是错误。",
+    ],
+)
+def test_an_observation_is_no_decision(said: str) -> None:
+    """That something came instead of something else decides nothing."""
+    assert summarize([human("Look into it."), ai("Yes."), human(said), ai("I see."), human("Go on.")]).decisions == ()
+
+
+@pytest.mark.parametrize(
+    "said", ["How can I help you today?", "Is there anything else I can help you with?", "请问还有什么可以帮您的吗？", "Have a great day!"]
+)
+def test_what_is_said_at_every_counter_is_no_fact(said: str) -> None:
+    """A formula tells nothing of the matter."""
+    assert said not in statements(summarize([human("Order 5 arrived."), ai(said), human("Fine, next.")]))
+
+
+def test_requests_nobody_answered_do_not_crowd_out_what_was_found_out() -> None:
+    """Open items take a part of the room; errors and values have the rest."""
+    asked = [human(f"Please also rename module number {number} of the parser.") for number in range(80)]
+    found = [result(f"c{number}", f"port {7_000 + number} costs {number + 3} EUR") for number in range(8)]
+    draft = summarize([*asked, *found], max_tokens=700)
+
+    assert draft.pending_items
+    assert sum("EUR" in statement for statement in statements(draft)) >= 6

@@ -114,3 +114,15 @@ def test_a_terminal_gets_a_table_and_no_escape_sequences_of_the_file(file: Path,
     assert "a\\x1b[2Jb" in screen.getvalue()
     assert "\x1b[2J" not in screen.getvalue()
     assert "guidance, not enforced" in screen.getvalue()
+
+
+def test_what_the_tool_policy_of_the_file_keeps_is_enforced(tmp_path: Path) -> None:
+    """A tool rule that names a constraint makes it hold."""
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        f"{RULES}tools:\n  rules:\n    - {{tool: delete, verdict: deny, enforces: gate}}\n    - {{tool: send, verdict: ask, enforces: ask}}\n",
+        encoding="utf-8",
+    )
+    lines = run("--config", path).stdout.splitlines()
+    assert "enforced by a tool rule" == lines[5].split("\t")[-1]
+    assert "enforced: a person is asked before the tool runs" == lines[6].split("\t")[-1]

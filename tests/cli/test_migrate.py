@@ -38,3 +38,21 @@ def test_what_cannot_be_prepared_is_one_line_and_exit_code_2(url: str) -> None:
     assert result.stderr.startswith("ctxguard migrate: ")
     assert "Traceback" not in result.stderr
     assert "secret" not in result.stderr
+
+
+def test_the_rights_of_three_roles_are_printed() -> None:
+    """As SQL to read and run; nothing is connected. What the statements do is tried in `tests/backends/test_sql_roles.py`."""
+    done = run("--roles", "--agent-role", 'a"b', "--schema", "s")
+    assert (0, True, True) == (done.exit_code, "BEGIN;\n" in done.stdout, done.stdout.endswith("COMMIT;\n"))
+    assert 'GRANT USAGE ON SCHEMA "s" TO "a""b", "ctxguard_writer", "ctxguard_reader";' in done.stdout
+
+
+def test_roles_that_are_one_split_nothing() -> None:
+    """Said in one line."""
+    done = run("--roles", "--agent-role", "x", "--writer-role", "x")
+    assert (2, True) == (done.exit_code, "three roles" in done.stderr)
+
+
+def test_a_database_is_named() -> None:
+    """Where nothing is to be printed."""
+    assert (2, "") == (run().exit_code, run().stdout)

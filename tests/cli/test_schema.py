@@ -70,11 +70,11 @@ def test_init_writes_a_file_that_loads(here: Path) -> None:
 
 
 def test_the_starter_states_the_defaults(here: Path) -> None:
-    """Apart from its example rules it changes nothing."""
+    """Apart from its example rules and the tool calls it asks about it changes nothing."""
     run("init")
     config = GuardConfig.from_file("ctxguard.yaml")
     assert (GuardConfig(), CompactionSettings()) == (
-        config.model_copy(update={"constraints": (), "compaction": CompactionSettings()}),
+        config.model_copy(update={"constraints": (), "tools": None, "compaction": CompactionSettings()}),
         config.compaction,
     )
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -197,3 +198,22 @@ def test_a_found_field_has_every_attribute_of_its_class() -> None:
     (field,) = extract_fields("The budget is 5万元.")
     assert set(ControlField.model_fields) <= set(field.__dict__)
     assert field == ControlField.model_validate(field.model_dump())
+
+
+@pytest.mark.parametrize("piece", ["%41", "a.", "-1", "a@", "1,", "/a", "张", "%41 " * 3 + "%41"])
+def test_a_run_without_a_blank_is_read_in_linear_time(piece: str) -> None:
+    """Patterns that end only where a run ends look ahead so far and no further: a tool's result cannot stop a compaction."""
+    text = piece * (180_000 // len(piece))
+    start = time.thread_time()
+    extract_fields(text)
+
+    # It takes half a second; without a bound on looking ahead, half a minute.
+    assert time.thread_time() - start < 8
+
+
+def test_a_value_is_found_wherever_a_long_run_is_cut() -> None:
+    """Where the look ahead ends is no end of a value."""
+    for shift in range(3_600, 4_100, 7):
+        text = f"{'第' * (shift // 3)}订单ORD-20260501-7788付款1234.50元，写给bob.long.name@mail.example.com。" + "好" * 4_000
+        raws = {field.raw for field in extract_fields(text)}
+        assert {"ORD-20260501-7788", "1234.50元", "bob.long.name@mail.example.com"} <= raws, shift

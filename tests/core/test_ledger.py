@@ -236,3 +236,10 @@ def test_what_is_said_of_another_thing_replaces_nothing(first: str, second: str)
     """Two codes, two budgets, two commits stand side by side."""
     fields = update_ledger((), [("human", first), ("ai", "Noted."), ("human", second)]).fields
     assert [] == [entry for entry in shown(fields) if entry[1]]
+
+
+def test_the_phone_of_another_place_replaces_nothing() -> None:
+    """What the assistant says of one thing after another under a bare label are values of two things."""
+    ledger = update_ledger((), [("ai", "电话是010-58168888。"), ("human", "博物馆呢？"), ("ai", "电话是010-88369280。")])
+
+    assert {"010-58168888", "010-88369280"} <= {field.raw for field in ledger.live}

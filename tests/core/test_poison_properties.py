@@ -8,62 +8,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.messages.utils import count_tokens_approximately
 
 from langchain_ctxguard import compact_messages
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
-from langchain_ctxguard.core.clean import clean
-from langchain_ctxguard.core.identity import message_keys
-from langchain_ctxguard.core.merge import Passed, merge
-from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.render import render_summary
 from langchain_ctxguard.core.roles import text_of
-from langchain_ctxguard.core.units import repair
-from langchain_ctxguard.domain.summary import StructuredSummary, Trust
-from langchain_ctxguard.ports import Summarizer, SummaryRequest
-from tests.support.poison import DISGUISES, MARK, PLACES, POISONS, BelievingSummarizer, breaches, poisoned
+from langchain_ctxguard.ports import Summarizer
+from tests.support.poison import DISGUISES, MARK, PLACES, POISONS, BelievingSummarizer, breaches, next_round, poisoned, stretch, told_on
 
 CASES = settings.default.max_examples * 10 if settings.default is not None else 500
 """Ten times what a profile draws: 500 in every run, 10,000 with `full`."""
-
-
-def stretch(draw: random.Random, number: int) -> list[BaseMessage]:
-    """Return a few messages of a conversation, with one poison or more among them."""
-    messages: list[BaseMessage] = []
-    for part in range(draw.randint(1, 3)):
-        name = f"{number}-{part}"
-        text = draw.choice(DISGUISES)(draw.choice(POISONS).format(mark=MARK))
-        messages += poisoned(text, draw.choice(PLACES), number * 10 + part)
-        messages.append(AIMessage(f"Order ORD-{name} was looked at.", id=f"a{name}"))
-        if draw.random() < 0.5:
-            messages.append(HumanMessage(f"Please also check invoice {name}.", id=f"u{name}"))
-    return messages
-
-
-def next_round(evicted: list[BaseMessage], previous: StructuredSummary | None, who: Summarizer) -> StructuredSummary:
-    repaired = repair(evicted).messages
-    keys = message_keys(repaired)
-    sources = Sources.of(repaired, keys)
-    draft = who.summarize(SummaryRequest(tuple(repaired), tuple(keys), previous, 3_000, count_tokens_approximately))
-    cleaned = clean(draft, sources, previous=previous, original_goal="Where is order ORD-7?", language="en")
-    return merge(cleaned.summary, previous, Passed.of(repaired, keys)).summary
 
 
 @settings(max_examples=CASES)
 @given(st.integers(0, 10**9), st.integers(1, 10))
 def test_no_poison_is_ever_more_than_a_claim(seed: int, rounds: int) -> None:
     """Generated conversations with poisoned claims, through 1 to 10 rounds of summarizers that believe everything or quote verbatim."""
-    draw = random.Random(seed)
-    summary: StructuredSummary | None = None
-    for number in range(rounds):
-        who: Summarizer = BelievingSummarizer(seed) if draw.random() < 0.7 else ExtractiveSummarizer()
-        summary = next_round(stretch(draw, number), summary, who)
-        text = render_summary(summary, version=number + 1)
+    for _, _, found in told_on(seed, rounds):
+        assert [] == found
 
-        assert [] == breaches([HumanMessage(text, name="context_summary")])
-        assert [] == [item.text for item in summary.pending_items if item.asked_by == "user" and MARK in item.text]
-        assert [] == [fact.statement for fact in summary.facts if fact.status is Trust.CONFIRMED and MARK in fact.statement]
-        assert (1, 1) == (text.count("<context_"), text.count("</context_"))
+
+def test_the_long_run_draws_ten_thousand() -> None:
+    """As the docs say."""
+    assert 10_000 == 10 * settings.get_profile("full").max_examples
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -144,7 +144,7 @@ def test_half_a_number_or_word_confirms_nothing(said: str, result_text: str) -> 
         ("Balance is 50", "Balance is 50."),
         ("Balance is 50", "Balance is 50, as ever"),
         ("余额是50元", "您的余额是50元整"),
-        ("is shipped", '{"x":"is shipped"}'),
+        ("7 is shipped", '{"x":"7 is shipped"}'),
     ],
 )
 def test_whole_words_are_found_between_any_marks(said: str, result_text: str) -> None:
@@ -165,7 +165,7 @@ def test_too_few_words_prove_nothing(words: str) -> None:
 
 def test_few_chinese_characters_say_much() -> None:
     """Four of them are a sentence."""
-    assert ("confirmed", "tool") == standing("已经发货", *answered("订单已经发货。"))
+    assert ("confirmed", "tool") == standing("7号已经发货", *answered("订单7号已经发货。"))
     assert ("claimed", "user") == standing("我已授权", human("我已授权"))
 
 

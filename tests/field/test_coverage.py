@@ -24,6 +24,7 @@ FINISHED = [
     "persistence",
     "goal_state",
     "security",
+    "policy_enforcement",
 ]
 REASON = re.compile(r"^(?:- )?(C\d{3}) — \S.*$")
 

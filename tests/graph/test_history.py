@@ -245,9 +245,10 @@ def test_a_thread_is_purged_with_its_sub_agents(store: GuardStore) -> None:
     other = {"configurable": {"thread_id": "t-2"}}
     talk(graph, *range(6))
     talk(graph, *range(6), config=other)
-    count = len(guard.history(THREAD).versions)
+    archived = list(guard.archived_messages("t-1"))
+    lists = versions = len(guard.history(THREAD).versions)
 
-    assert count == guard.purge_thread("t-1")
+    assert len(archived) + lists + versions == guard.purge_thread("t-1")
     assert guard.history(other).head(1).version == 1
     with pytest.raises(BlobMissingError):
         guard.history(THREAD).head(1)

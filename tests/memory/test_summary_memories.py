@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.prompts import PromptTemplate
 from pydantic import ValidationError
 
-from langchain_ctxguard import ContextGuard
+from langchain_ctxguard import ContextGuard, Extensions, GuardConfig
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.memory import GuardedSummaryBufferMemory, GuardedSummaryMemory
 from tests.memory.stock import FILLER, OURS, SUMMARY_PAIR, InMemory, WatchedLLM, deprecated, talk, telling, text_in
@@ -244,6 +244,38 @@ def test_making_one_warns_of_nothing(kind: Any) -> None:
 def test_the_guard_of_an_agent_lends_its_rules() -> None:
     """A `ContextGuard` may be given as it is."""
     assert RULE in text_in(memory_of(GuardedSummaryMemory, guard=ContextGuard(constraints=[RULE])))
+
+
+@pytest.mark.parametrize("kind", OURS)
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_the_guard_of_an_agent_lends_its_redactor(kind: Any, *, is_async: bool) -> None:
+    """What it removes reaches neither the model nor the summary; what is still in sight, and the history, stay as they were said."""
+    guard = ContextGuard(constraints=[RULE], extensions=Extensions(redact=lambda text: text.replace("555-0199", "[phone]")))
+    memory = memory_of(kind, guard=guard)
+    for number in range(6):
+        exchange = ({"input": f"Question {number}: call 555-0199. {FILLER * 2}"}, {"output": "Called 555-0199."})
+        await memory.asave_context(*exchange) if is_async else memory.save_context(*exchange)
+    asked = "\n".join(memory.llm.prompts)
+    assert "[phone]" in asked
+    assert "555-0199" not in asked
+    summary, _, raw = text_in(memory).partition("</context_summary>")
+    assert "555-0199" not in summary
+    assert "555-0199" in raw
+    assert all("555-0199" in message.text for message in memory.chat_memory.messages)
+
+
+def test_the_guard_of_an_agent_lends_its_settings() -> None:
+    """Its config holds in the memory as in the agent: here a summary of the user's own prompt may not be replaced by quotes."""
+
+    def down(call: int, prompt: str) -> str:
+        raise TimeoutError
+
+    config = GuardConfig.from_dict({"constraints": [RULE], "compaction": {"fallback": None}})
+    memory = memory_of(GuardedSummaryBufferMemory, llm=WatchedLLM(reply=down), guard=ContextGuard(config))
+    talk(memory, 8)
+    shown = text_in(memory)
+    assert RULE in shown
+    assert all(f"Question {number} about" in shown for number in range(8))
 
 
 def test_another_guard_may_be_put_in_place() -> None:

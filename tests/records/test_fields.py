@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from langchain_ctxguard import ControlField, FieldStore, GuardStore
+from langchain_ctxguard import ConsentLedger, ControlField, FieldStore, GuardStore
 from langchain_ctxguard.core.ledger import update_ledger
-from langchain_ctxguard.errors import ConfigurationError, LogConflictError, StoreError
+from langchain_ctxguard.errors import ConfigurationError, ConsentRequiredError, LogConflictError, StoreError
 
 
 def field(name: str, raw: str, *, confidence: float = 1.0, **more: Any) -> ControlField:
@@ -23,7 +23,14 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """A store in memory and one in a file."""
     url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'fields.db'}"
     with GuardStore.open(url) as opened:
+        for subject in ("u", "u-1", "u-2", "team"):
+            allow(opened, subject, value=True)
         yield opened
+
+
+def allow(store: GuardStore, subject: str, *, value: Any, **more: Any) -> None:
+    """Let a subject allow memory across sessions."""
+    ConsentLedger(store).grant("consent.cross_session_memory", value, subject=subject, basis="consent", recorded_by="settings", **more)
 
 
 def test_what_one_agent_saved_another_loads(store: GuardStore) -> None:
@@ -128,3 +135,57 @@ def test_wrong_arguments_are_told(store: GuardStore) -> None:
         FieldStore(store, subject="u", policy="loudest")  # type: ignore[arg-type]  # the mistake that is tested
     with pytest.raises(StoreError, match="field_id"):
         FieldStore(store, subject="u").save([ControlField(kind="name", raw="x")])
+
+
+@pytest.mark.parametrize("value", [False, "true", 1, [True], {"value": True}, None])
+def test_what_is_not_true_is_no_consent_to_memory(store: GuardStore, value: Any) -> None:
+    """Nothing is saved or loaded, and no thread begins with what is known, while the subject's word is anything but `true`."""
+    shared = FieldStore(store, subject="u-1")
+    shared.save([field("name", "王小明")])
+    allow(store, "u-1", value=value)
+
+    with pytest.raises(ConsentRequiredError, match=r"'consent\.cross_session_memory' is not true") as caught:
+        shared.save([field("name", "李雷")])
+    assert ("consent.cross_session_memory", "u-1") == (caught.value.field, caught.value.subject)
+    with pytest.raises(ConsentRequiredError):
+        shared.load()
+    assert shared.opening() is None
+    assert ["王小明"] == [record.field.raw for record in shared.history("name") if record.field]
+
+
+def test_memory_ends_when_the_consent_does(store: GuardStore) -> None:
+    """At once, in a store that was bound before; and what is known can still be taken back and erased."""
+    shared = FieldStore(store, subject="u-1")
+    shared.save([field("name", "王小明")])
+    ConsentLedger(store).revoke("consent.cross_session_memory", subject="u-1", basis="settings", recorded_by="u-1")
+
+    with pytest.raises(ConsentRequiredError):
+        shared.load()
+    shared.forget("name")
+    assert 1 == shared.purge()
+
+
+def test_a_yes_for_one_thread_is_none_for_all(store: GuardStore) -> None:
+    """And a no in one thread holds there, whatever was allowed in general."""
+    allow(store, "u-3", value=True, thread="t-1")
+    with pytest.raises(ConsentRequiredError):
+        FieldStore(store, subject="u-3", thread="t-1").save([field("name", "x")])
+
+    ConsentLedger(store).deny("consent.cross_session_memory", subject="u-1", thread="t-1", basis="said so", recorded_by="u-1")
+    FieldStore(store, subject="u-1", thread="t-2").save([field("name", "x")])
+    with pytest.raises(ConsentRequiredError):
+        FieldStore(store, subject="u-1", thread="t-1").load()
+
+
+def test_a_ledger_that_cannot_be_read_allows_nothing(store: GuardStore) -> None:
+    """The error is that of the ledger: nobody knows whether memory was allowed."""
+
+    class Unreadable:
+        def read(self, subject: str, **_: Any) -> Any:
+            msg = f"The consents of {subject} cannot be read."
+            raise StoreError(msg)
+
+    shared = FieldStore(store, subject="u-1", consents=Unreadable())
+    for ask in (shared.load, shared.opening, lambda: shared.save([field("name", "x")])):
+        with pytest.raises(StoreError, match="cannot be read"):
+            ask()

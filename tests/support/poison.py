@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import base64
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.utils import count_tokens_approximately
 
+from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
+from langchain_ctxguard.core.clean import clean
+from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.lexicon import gives_order
+from langchain_ctxguard.core.merge import Passed, merge
+from langchain_ctxguard.core.provenance import Sources
+from langchain_ctxguard.core.render import render_summary
 from langchain_ctxguard.core.roles import text_of
-from langchain_ctxguard.domain.summary import Decision, Fact, Rejected, SummaryDraft, Trust
-from langchain_ctxguard.ports import SummaryRequest
+from langchain_ctxguard.core.units import repair
+from langchain_ctxguard.domain.summary import Decision, Fact, Rejected, StructuredSummary, SummaryDraft, Trust
+from langchain_ctxguard.ports import Summarizer, SummaryRequest
 
 MARK = "QX-9471"
 """Stands in every poison: where it is seen, a poison got through."""
@@ -142,6 +150,49 @@ class BelievingSummarizer:
     async def asummarize(self, request: SummaryRequest) -> SummaryDraft:
         """Return the draft."""
         return self.summarize(request)
+
+
+def stretch(draw: random.Random, number: int) -> list[BaseMessage]:
+    """Return a few messages of a conversation, with one poison or more among them."""
+    messages: list[BaseMessage] = []
+    for part in range(draw.randint(1, 3)):
+        name = f"{number}-{part}"
+        text = draw.choice(DISGUISES)(draw.choice(POISONS).format(mark=MARK))
+        messages += poisoned(text, draw.choice(PLACES), number * 10 + part)
+        messages.append(AIMessage(f"Order ORD-{name} was looked at.", id=f"a{name}"))
+        if draw.random() < 0.5:
+            messages.append(HumanMessage(f"Please also check invoice {name}.", id=f"u{name}"))
+    return messages
+
+
+def next_round(evicted: list[BaseMessage], previous: StructuredSummary | None, who: Summarizer) -> StructuredSummary:
+    repaired = repair(evicted).messages
+    keys = message_keys(repaired)
+    sources = Sources.of(repaired, keys)
+    draft = who.summarize(SummaryRequest(tuple(repaired), tuple(keys), previous, 3_000, count_tokens_approximately))
+    cleaned = clean(draft, sources, previous=previous, original_goal="Where is order ORD-7?", language="en")
+    return merge(cleaned.summary, previous, Passed.of(repaired, keys)).summary
+
+
+def told_on(seed: int, rounds: int) -> Iterator[tuple[int, StructuredSummary, list[str]]]:
+    """Yield the messages of each round of a generated conversation, the summary in force after it, and what in it is more than a claim."""
+    draw = random.Random(seed)
+    summary: StructuredSummary | None = None
+    for number in range(rounds):
+        who: Summarizer = BelievingSummarizer(seed) if draw.random() < 0.7 else ExtractiveSummarizer()
+        messages = stretch(draw, number)
+        summary = next_round(messages, summary, who)
+        yield len(messages), summary, overstated(summary, version=number + 1)
+
+
+def overstated(summary: StructuredSummary, *, version: int) -> list[str]:
+    """Return every line, item and tag of a summary by which a poison is more than a claim."""
+    text = render_summary(summary, version=version)
+    found = breaches([HumanMessage(text, name="context_summary")])
+    found += [item.text for item in summary.pending_items if item.asked_by == "user" and MARK in item.text]
+    found += [fact.statement for fact in summary.facts if fact.status is Trust.CONFIRMED and MARK in fact.statement]
+    tags = (text.count("<context_"), text.count("</context_"))
+    return found if tags == (1, 1) else [*found, f"{tags} tags"]
 
 
 def breaches(view: Sequence[BaseMessage], said_by_user: str = "") -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from pathlib import Path
 from typing import Any, assert_type
 
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.store.base import BaseStore
@@ -15,21 +18,37 @@ from langchain_ctxguard import (
     ChatModelSummarizer,
     CompactContext,
     Compaction,
+    ConsentLedger,
+    ConsentReader,
     Constraint,
     ContextCheckpointer,
     ContextGuard,
     ContextVerifier,
+    Extensions,
     ExtractiveSummarizer,
     GuardConfig,
     GuardedState,
     GuardStore,
+    PolicyToolNode,
+    RunInput,
+    ToolGuard,
+    ToolPolicy,
+    ToolRequest,
+    Verdict,
     VerifyContext,
     acompact_messages,
+    authorize,
     compact_messages,
+    guard_tools,
 )
 from langchain_ctxguard.backends.memory import MemoryLog
+from langchain_ctxguard.core.invariants import Broken, broken
+from langchain_ctxguard.core.standing import arguments_digest, standing_verdict
+from langchain_ctxguard.domain.consent import Consent, Consents
+from langchain_ctxguard.domain.invariant import StructuredState
 from langchain_ctxguard.domain.log import Entry
-from langchain_ctxguard.ports import BlobStore, Log, Summarizer, TextIndex, TokenCounter, VerifiableLog
+from langchain_ctxguard.domain.standing import StandingState
+from langchain_ctxguard.ports import BlobStore, ConsentReading, Log, Summarizer, TextIndex, TokenCounter, VerifiableLog
 
 
 def compacts_objects(messages: list[BaseMessage]) -> None:
@@ -52,6 +71,18 @@ async def compacts_without_blocking(messages: list[AnyMessage]) -> None:
     assert_type(await acompact_messages(messages, must_keep=["ORD-1"]), Compaction)
 
 
+def judges_a_call(policy: ToolPolicy, path: Path, now: datetime) -> None:
+    """A policy, a function, or several of them decide about a request."""
+    request = ToolRequest(tool="pay", args={"amount": 5}, thread="t-1")
+
+    def office_hours(call: ToolRequest) -> str | None:
+        return "ask" if call.tool == "pay" else None
+
+    assert_type(authorize(request, policy, now=now), Verdict)
+    assert_type(authorize(request, [policy, ToolPolicy.from_file(path), office_hours], now=now).reason, str)
+    assert_type(authorize(request, None, now=now).rules, tuple[str, ...])
+
+
 def chooses_a_summarizer(model: BaseChatModel) -> list[Summarizer]:
     """Both summarizers fit the port."""
     return [ExtractiveSummarizer(), ChatModelSummarizer(model)]
@@ -62,6 +93,16 @@ def guards_an_agent(model: BaseChatModel) -> None:
     guard = ContextGuard(constraints=["Only query orders.", Constraint.from_text("Never show a phone number.")], trigger=("tokens", 4_000))
     create_agent(model, middleware=[guard])
     create_agent(model, middleware=[guard.replacing_summarizer()])
+
+
+def guards_tools(guard: ContextGuard, model: BaseChatModel, tools: list[BaseTool]) -> None:
+    """Tools are wrapped, guarded by a middleware, or run in a node; a policy is a value, a mapping, a function or a file."""
+    create_agent(model, guard.tools(tools), middleware=[guard, ToolGuard(guard)])
+    StateGraph(GuardedState).add_node("tools", PolicyToolNode(tools, guard))
+    assert_type(guard_tools(tools, ToolPolicy(), store="memory://", subject="user_id", audit="digest"), list[Any])
+    guard_tools(tools, {"default": "deny"})
+    guard_tools(tools, [ToolPolicy(), lambda request: "ask"])
+    guard_tools(tools, "ctxguard.yaml")
 
 
 def guards_a_graph(guard: ContextGuard, state: GuardedState) -> None:
@@ -88,6 +129,31 @@ def verifies_somebody_elses_compaction(guard: ContextGuard, model: BaseChatModel
     graph = StateGraph(GuardedState)
     graph.add_node("read", verify.reader)
     graph.add_node("verify", verify)
+
+
+def reads_consents(store: GuardStore) -> None:
+    """A ledger writes, a reader answers, and a guard shows what reads."""
+    ledger = ConsentLedger(store, surface="settings page")
+    assert_type(ledger.grant("send_mail", value=True, subject="u-1", basis="consent", recorded_by="u-1"), Consent)
+    assert_type(ledger.reader(), ConsentReader)
+    assert_type(ContextGuard(store=store).consents, ConsentReading | None)
+    reading: ConsentReading = ConsentReader(store)
+    assert_type(reading.read("u-1", thread="t-1"), Consents)
+
+
+def holds_what_stands(guard: ContextGuard, model: BaseChatModel, state: StructuredState) -> None:
+    """An application sets where a thread stands and says what must hold; a gate of its own asks the pure judgement."""
+    guard.set_mode("t-1", "plan", by="ann")
+    standing = guard.standing("t-1")
+    standing.set_permissions({"send_mail": "deny"})
+    assert_type(standing.state, StandingState)
+    assert_type(standing_verdict("write", standing.state, tool="send_mail", arguments=arguments_digest({"to": "a"})), str | None)
+    assert_type(ContextGuard.synthetic("Continue."), HumanMessage)
+    create_agent(model, middleware=[RunInput(guard), guard])
+    graph = StateGraph(GuardedState)
+    graph.add_node("input", RunInput(guard))
+    Extensions(invariants={"rules": lambda before, after: set(before.constraints) <= set(after.constraints)})
+    assert_type(broken((), state, state), tuple[Broken, ...])
 
 
 async def wraps_a_saver(inner: BaseCheckpointSaver[str], store: GuardStore) -> None:

@@ -102,11 +102,14 @@ def _observe(log: EventLog, event: dict[str, Any], where: Where, calls: dict[int
     if not isinstance(call_id, str):
         call_id = calls.get(cause) if is_integer(cause) else None
     said = _text(event.get("content")) or _text(event.get("message"))
+    is_failure = event["observation"] == "error" or event.get("success") is False
+    if is_failure and (how := _text(event.get("message"))) and how not in said:
+        # What a failed command printed does not say that it failed, nor with which code.
+        said = f"{said}\n{how}"
     if call_id is None:
         if said:
             log.say(HumanMessage, {"content": said, "additional_kwargs": META_EXTRAS}, event, where)
         return
-    is_failure = event["observation"] == "error" or event.get("success") is False
     fields = {"content": said, "tool_call_id": call_id, "status": "error" if is_failure else None, "artifact": event.get("extras")}
     name = facts.get("function_name") if isinstance(facts, dict) else None
     log.say(ToolMessage, {**fields, "name": name if isinstance(name, str) else None}, event, where)

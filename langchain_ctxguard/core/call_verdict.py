@@ -1,0 +1,111 @@
+"""The verdict on a call as it stands now: rules, consents, budgets, and the standing state of its thread."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from langchain_ctxguard.core.approvals import opening
+from langchain_ctxguard.core.call_case import (
+    CannotTellError,
+    Case,
+    Facts,
+    ToolFlow,
+    bound,
+    ledger_of,
+    need,
+    tried,
+)
+from langchain_ctxguard.core.calls import effect_key, requester_of
+from langchain_ctxguard.core.effects import (
+    PortFailed,
+    ReadBudgets,
+    ReadConsents,
+    ReadStanding,
+)
+from langchain_ctxguard.core.standing import arguments_digest as standing_digest
+from langchain_ctxguard.core.standing import permission_of, standing_verdict
+from langchain_ctxguard.domain.budget import Budgets
+from langchain_ctxguard.domain.consent import CROSS_SESSION_MEMORY, Consents
+from langchain_ctxguard.domain.policy import AskNeed, Decision, Finding, Verdict
+from langchain_ctxguard.domain.standing import StandingState
+from langchain_ctxguard.domain.tool_call import (
+    CallLedger,
+    Effects,
+    EffectState,
+)
+
+
+def judged(case: Case) -> ToolFlow[Verdict]:
+    """Read what the rules look at, and return their verdict."""
+    judge, now = case.judge, case.clock()
+    needs = tried(lambda: judge.needs(case.request, now))
+    if case.ledger is None and case.request.thread and (needs.done or needs.consents):
+        case.ledger = yield from ledger_of(case.request.thread)
+    if case.ledger is not None:
+        case.request = case.request.model_copy(update={"requester": requester_of(case.request, case.ledger)})
+    request = case.request
+    if needs.consents:
+        found = yield from need(ReadConsents(request.requester, request.thread))
+        case.consents = found if isinstance(found, Consents) else None
+    if needs.budgets or needs.usage:
+        budgets = yield from need(ReadBudgets(needs.budgets, needs.usage))
+        case.budgets = budgets if isinstance(budgets, Budgets) else None
+    verdict = tried(lambda: judge.decide(request, facts_of(case, now)))
+    return verdict if verdict.decision is Decision.DENY else (yield from _as_it_stands(case, verdict))
+
+
+def effect_standing(case: Case, verdict: Verdict) -> tuple[Effects, EffectState | None]:
+    """Return how a call stands that may run once, and what is on record of it."""
+    state = None if case.ledger is None else case.ledger.effects.get(effect_key(case.request, verdict))
+    return (Effects.NEW if state is None else state.standing(case.clock())), state
+
+
+def _as_it_stands(case: Case, verdict: Verdict) -> ToolFlow[Verdict]:
+    """Return the verdict once mode, open question and permissions of the thread are held against it, and the consent that remembering takes."""
+    request = case.request
+    if request.thread:
+        state = yield ReadStanding(request.thread)
+        if isinstance(state, PortFailed) and verdict.effect != "read":
+            raise CannotTellError(state.error)
+        if isinstance(state, StandingState):
+            reason = standing_verdict(verdict.effect, state, tool=request.tool, arguments=standing_digest(request.args))
+            if reason is not None:
+                return _denied(verdict, "standing", reason)
+            if verdict.decision is Decision.ALLOW and not verdict.approvals and permission_of(request.tool, state) == "ask":
+                return _to_be_asked(case, verdict)
+    if verdict.effect == "memory":
+        if case.ledger is None and request.thread:
+            case.ledger = yield from ledger_of(request.thread)
+            request = case.request = request.model_copy(update={"requester": requester_of(request, case.ledger)})
+        if case.consents is None:
+            found = yield from need(ReadConsents(request.requester, request.thread))
+            case.consents = found if isinstance(found, Consents) else None
+        if case.consents is None or not case.consents.is_true(CROSS_SESSION_MEMORY):
+            reason = f"'{CROSS_SESSION_MEMORY}' is not granted, so nothing is kept for other conversations"
+            return _denied(verdict, "consents", f"{reason}. Only the person can grant it, where they consent")
+    return verdict
+
+
+def _denied(verdict: Verdict, key: str, sentence: str) -> Verdict:
+    reason, _, instead = sentence.partition(". ")
+    finding = Finding(rule=key, key=key, decision=Decision.DENY, reason=reason, instead=f"{instead}." if instead else "")
+    return verdict.model_copy(update={"decision": Decision.DENY, "findings": (finding,), "asks": (), "approvals": (), "reserve": ()})
+
+
+def _to_be_asked(case: Case, verdict: Verdict) -> Verdict:
+    """Return the verdict of a call that the permissions of its thread want a person to be asked about."""
+    need = AskNeed(rules=("standing",))
+    approvals = () if case.ledger is None else case.ledger.approvals
+    given = opening(need, bound(case), approvals, requester=case.request.requester, now=case.clock())
+    if given is not None:
+        return verdict.model_copy(update={"approvals": (given.approval_id,)})
+    finding = Finding(
+        rule="standing", key="standing", decision=Decision.ASK, reason="the permissions of this thread want a person asked", instead="Wait."
+    )
+    return verdict.model_copy(update={"decision": Decision.ASK, "findings": (finding,), "asks": (need,)})
+
+
+def facts_of(case: Case, now: datetime) -> Facts:
+    """Return what a verdict may rest on."""
+    ledger = case.ledger or CallLedger()
+    return Facts(now=now, consents=case.consents, approvals=ledger.approvals, budgets=case.budgets, done=ledger.done)

@@ -1,0 +1,343 @@
+"""What stands before every guarded tool: the policy, the records a call is judged by, and what was said in its thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from langchain_core.messages import BaseMessage
+from langchain_core.tools import BaseTool
+from langchain_core.tools import tool as as_tool
+
+from langchain_ctxguard.backends.paths import LocalPaths
+from langchain_ctxguard.backends.store import GuardStore
+from langchain_ctxguard.core.authorize import traits_of
+from langchain_ctxguard.core.budgets import usage_of
+from langchain_ctxguard.core.call_case import Call, Judge, Settled, ToolFlow
+from langchain_ctxguard.core.judge import PolicyJudge
+from langchain_ctxguard.core.origins import Origins
+from langchain_ctxguard.core.paths import PathFacts
+from langchain_ctxguard.core.tool_batch import tool_batch_flow
+from langchain_ctxguard.core.tool_call import tool_call_flow
+from langchain_ctxguard.domain.budget import Usage
+from langchain_ctxguard.domain.control import ControlField
+from langchain_ctxguard.domain.policy import Policy, Surface, ToolRequest
+from langchain_ctxguard.domain.prefix import PriceTable
+from langchain_ctxguard.domain.version import ContextEvent
+from langchain_ctxguard.engine import Engine
+from langchain_ctxguard.graph.bounded import Bounded
+from langchain_ctxguard.graph.call_site import Site, site_now
+from langchain_ctxguard.graph.guarded_tool import gate_of, guarded
+from langchain_ctxguard.graph.tool_arguments import parsed_arguments
+from langchain_ctxguard.graph.tool_run import Asking, ToolRun
+from langchain_ctxguard.ports import Clock, ConsentReading
+from langchain_ctxguard.records.approvals import ApprovalLog
+from langchain_ctxguard.records.budgets import BudgetLog
+from langchain_ctxguard.records.call_records import AuditDetail, CallRecords
+from langchain_ctxguard.records.ledgers import CallLedgers
+from langchain_ctxguard.records.standing import StandingLog
+
+_THREADS = 256
+_TOOLS = 1_024
+Period = Literal["thread", "run", "day"]
+
+
+class ToolGate:
+    """Guards tools by one policy. Safe under threads; what it remembers of threads can be lost at any time."""
+
+    def __init__(
+        self,
+        policy: Sequence[Policy],
+        *,
+        engine: Engine,
+        ledgers: CallLedgers,
+        clock: Callable[[], datetime],
+        subject: str | None = None,
+        paths: PathFacts | None = None,
+        prices: PriceTable | None = None,
+        facts: Callable[[Site], CallFacts] | None = None,
+    ) -> None:
+        """Bind the policy and the records."""
+        self.policy = tuple(policy)
+        self.engine = engine
+        self.ledgers = ledgers
+        self.clock = clock
+        self._subject = subject
+        self._paths = paths or LocalPaths()
+        self._prices = prices
+        self._twins: Bounded[tuple[BaseTool, BaseTool]] = Bounded(_TOOLS)
+        self._by_name: Bounded[BaseTool] = Bounded(_TOOLS)
+        self._origins: Bounded[Origins] = Bounded(_THREADS)
+        self._roots: Bounded[Sequence[BaseMessage]] = Bounded(_THREADS)
+        self._told: set[str] = set()
+        self.is_listed = False
+        """Whether a `ToolGuard` guards all tools of an agent by this gate."""
+
+        self._facts = facts or _nothing
+
+    def tools(self, tools: Sequence[Any]) -> list[Any]:
+        """Return the tools guarded; those the policy hides are left out, and those of the provider, which nothing here can guard, are reported."""
+        found: list[Any] = []
+        for given in tools:
+            if isinstance(given, Mapping):
+                self.report_unguarded(given)
+                found.append(given)
+                continue
+            one = given if isinstance(given, BaseTool) else as_tool(given)
+            if not self.hides(one.name):
+                found.append(self.guarded(one))
+        return found
+
+    def guarded(self, tool: BaseTool) -> BaseTool:
+        """Return a tool guarded by this gate; one that is already stays as it is."""
+        if gate_of(tool) is self:
+            return tool
+        known = self._twins.get(id(tool))
+        if known is not None and known[0] is tool:
+            return known[1]
+        twin = guarded(tool, self)
+        self._twins.put(id(tool), (tool, twin))
+        self._by_name.put(twin.name, twin)
+        return twin
+
+    def guards(self, tool: Any) -> bool:
+        """Say whether a call of a tool is going to be judged here."""
+        return self.is_listed or gate_of(tool) is self
+
+    def hides(self, tool: str) -> bool:
+        """Say whether the policy wants a tool out of the model's sight."""
+        return traits_of(tool, self.policy).is_hidden
+
+    def tool_named(self, name: str, among: Sequence[BaseTool] | None = None) -> BaseTool | None:
+        """Return a tool by its name, guarded.
+
+        Args:
+            name: Of the tool.
+            among: The tools of the agent that calls; `None`: all that are guarded here.
+        """
+        if among is None:
+            return self._by_name.get(name)
+        found = next((tool for tool in among if tool.name == name), None)
+        return None if found is None else self.guarded(found)
+
+    def report_unguarded(self, tool: Mapping[str, Any]) -> None:
+        """Tell the hooks, once, of a tool that runs at the provider: no call of it ever comes by here."""
+        name = str(tool.get("name") or tool.get("type") or "a tool without a name")
+        if name not in self._told:
+            self._told.add(name)
+            detail = f"'{name}' runs at the model's provider: its calls are neither judged nor on record. Leave it out where they have to be."
+            self.engine.record(ContextEvent(kind="unguarded_tool", detail=detail))
+
+    def report(self, detail: str) -> None:
+        """Tell the hooks of a tool that cannot be guarded."""
+        self.engine.record(ContextEvent(kind="unguarded_tool", detail=detail))
+
+    def ask_about(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]], tools: Sequence[BaseTool]) -> None:
+        """Ask a person, once, about all calls of a message that take it; `tools` are those a call can be edited into."""
+        found = self._batch(calls, tools)
+        if found is not None:
+            flow, hands = found
+            self.engine.run(flow, name="tool_questions", ledgers=self.ledgers, hands=hands)
+
+    async def aask_about(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]], tools: Sequence[BaseTool]) -> None:
+        """Do as `ask_about` does, without blocking the event loop."""
+        found = self._batch(calls, tools)
+        if found is not None:
+            flow, hands = found
+            await self.engine.arun(flow, name="tool_questions", ledgers=self.ledgers, hands=hands)
+
+    def _batch(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]], tools: Sequence[BaseTool]) -> tuple[ToolFlow[None], Asking] | None:
+        site = self.site(None)
+        if not site.can_pause or site.thread is None:
+            return None
+        batch: list[tuple[Call, Judge]] = []
+        for tool, call in calls:
+            # What cannot be read is denied, or answered with its fault, when it is run.
+            args = parsed_arguments(tool, call["args"])
+            if args is not None:
+                request = self.request(tool, args, call["id"], site)
+                batch.append((self.call(site, request), self.judge(request, site)))
+        if not batch:
+            return None
+        return tool_batch_flow(batch, clock=self.clock), Asking(self, site, tools)
+
+    def site(self, runtime: Any) -> Site:
+        """Return where the running call is made, its run named after the request that started it."""
+        site = site_now(self._subject, runtime)
+        messages = site.messages
+        if site.thread is not None and messages and self._is_root(site, messages):
+            self._roots.put(site.thread, messages)
+        root = self._roots.get(site.thread) if site.thread is not None else messages
+        return site if not root else site.seen_by(root)
+
+    def _is_root(self, site: Site, messages: Sequence[BaseMessage]) -> bool:
+        """Say whether these are the messages of the thread itself. A graph may be called in many ways; a sub-agent begins with words of its own."""
+        known = self._roots.get(str(site.thread))
+        if not site.is_root:
+            return False
+        return known is None or "|" not in site.namespace or messages[0].id is None or any(message.id == messages[0].id for message in known)
+
+    def request(self, tool: BaseTool, args: Mapping[str, Any], call_id: str | None, site: Site) -> ToolRequest:
+        """Return the call as rules see it."""
+        surface: Surface = "direct" if not site.can_pause else "subagent" if not site.is_root else "mcp" if _is_mcp(tool) else "tool"
+        return ToolRequest(
+            tool=tool.name,
+            args=args,
+            call_id=call_id,
+            thread=site.thread,
+            namespace=site.namespace,
+            run=site.run,
+            at=self.clock(),
+            requester=site.requester,
+            surface=surface,
+        )
+
+    def usage(self, site: Site, periods: tuple[str, ...]) -> dict[Period, Usage]:
+        """Return what the models of the thread and of the run have used, from the messages in sight."""
+        messages = self._seen(site)
+        if messages is None:
+            return {}
+        found: dict[Period, Usage] = {}
+        if "thread" in periods:
+            found["thread"] = usage_of(messages, self._prices)
+        if "run" in periods:
+            found["run"] = usage_of(_since_request(messages), self._prices)
+        return found
+
+    def settle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
+        """Judge a call, and run it where it is allowed."""
+        flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
+        return self.engine.run(flow, name="tool_call", ledgers=self.ledgers, hands=hands)
+
+    async def asettle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
+        """Do as `settle` does, without blocking the event loop."""
+        flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
+        return await self.engine.arun(flow, name="tool_call", ledgers=self.ledgers, hands=hands)
+
+    def judge(self, request: ToolRequest, site: Site) -> PolicyJudge:
+        """Return who decides about a call; what was said in the thread is read where a rule looks at it."""
+        judge = PolicyJudge(self.policy, paths=self._paths)
+        if not judge.needs(request, self.clock()).origins:
+            return judge
+        return PolicyJudge(self.policy, paths=self._paths, origins=self._said(site), fields=self._facts(site).fields)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the rules."""
+        return PolicyJudge(self.policy).fingerprint
+
+    def call(self, site: Site, request: ToolRequest) -> Call:
+        """Return a call with what is known of its place."""
+        known = self._facts(site)
+        return Call(
+            request,
+            may_ask=site.can_pause and site.thread is not None,
+            shares_task=site.shares_task,
+            constraints=known.constraints,
+            context_version=known.version,
+        )
+
+    def _seen(self, site: Site) -> Sequence[BaseMessage] | None:
+        root = self._roots.get(site.thread) if site.thread is not None else None
+        return site.messages if root is None else root
+
+    def _said(self, site: Site) -> tuple[Origins, ...]:
+        """Return who said what: in the root thread, and in the sub-agent that calls."""
+        root = self._roots.get(site.thread) if site.thread is not None else None
+        own = site.messages
+        found = [] if root is None else [self._followed((site.thread, ""), root, is_root=True)]
+        if own and own is not root:
+            # What a sub-agent is told as its task was written by the agent that called it, not by a person.
+            found.append(self._followed((site.thread, site.namespace), own, is_root=site.thread is None and site.is_root))
+        return tuple(found)
+
+    def _followed(self, key: tuple[str | None, str], messages: Sequence[BaseMessage], *, is_root: bool) -> Origins:
+        origins = self._origins.get(key) if key[0] is not None else None
+        if origins is None:
+            origins = Origins(is_registry=lambda tool: traits_of(tool, self.policy).is_registry)
+            self._origins.put(key, origins)
+        return origins.follow(messages, is_root=is_root)
+
+
+def _since_request(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    place = next((place for place in range(len(messages) - 1, -1, -1) if messages[place].type == "human"), 0)
+    return messages[place:]
+
+
+def _is_mcp(tool: BaseTool) -> bool:
+    """Say whether a tool has the form the adapters of MCP servers give theirs: a JSON schema, content and artifact, run only asynchronously."""
+    return isinstance(tool.args_schema, dict) and tool.response_format == "content_and_artifact"
+
+
+class Wrapping(list[BaseTool]):
+    """`guard.tools`: called with tools, it returns them guarded.
+
+    LangChain reads the tools that a middleware brings under the same name; as a list it holds none.
+    """
+
+    def __init__(self, gate: ToolGate) -> None:
+        """Guard by `gate`."""
+        super().__init__()
+        self._gate = gate
+
+    def __call__(self, tools: Sequence[Any]) -> list[Any]:
+        """Return the tools guarded: they judge the arguments that run, wherever they are called from, sub-agents included.
+
+        Args:
+            tools: Tools, functions that become tools, and tools of the provider, which nothing here can guard: they are handed on and reported.
+
+        Raises:
+            ConfigurationError: a tool that cannot be guarded.
+        """
+        return self._gate.tools(tools)
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """What a guard knows of the place of a call."""
+
+    constraints: tuple[str, ...] = ()
+    """`id@version` of the rules in force."""
+
+    version: int | None = None
+    """Of the context."""
+
+    fields: tuple[ControlField, ...] = ()
+    """The field ledger, where it is on record."""
+
+
+def _nothing(_: Site) -> CallFacts:
+    return CallFacts()
+
+
+def gate_for(
+    policy: Sequence[Policy],
+    *,
+    store: GuardStore | None,
+    consents: ConsentReading | None = None,
+    standing: StandingLog | None = None,
+    subject: str | None = None,
+    clock: Clock | None = None,
+    audit: AuditDetail = "full",
+    engine: Engine,
+    prices: PriceTable | None = None,
+    facts: Callable[[Site], CallFacts] = _nothing,
+) -> ToolGate:
+    """Return the gate of a policy over a store; without a store, over one in memory."""
+    kept = store if store is not None else GuardStore.open("memory://", clock=clock)
+    moment = clock or _now
+    ledgers = CallLedgers(
+        approvals=ApprovalLog(kept),
+        budgets=BudgetLog(kept, clock=moment),
+        records=CallRecords(kept, detail=audit),
+        consents=consents,
+        standing=standing or StandingLog(kept.log, tenant=kept.tenant, clock=clock),
+        blocks=kept.is_durable or consents is not None,
+    )
+    return ToolGate(policy, engine=engine, ledgers=ledgers, clock=moment, subject=subject, prices=prices, facts=facts)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
