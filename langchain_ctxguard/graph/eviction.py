@@ -27,6 +27,7 @@ from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.records.archive import Archive
+from langchain_ctxguard.records.collected import Collections
 from langchain_ctxguard.records.versions import VersionLog
 
 MESSAGES = "messages"
@@ -97,7 +98,7 @@ class Eviction:
             redact: The application's redactor: what it takes out cannot be found.
             serde: How content is written; the saver's, where that encrypts.
         """
-        self.contents = MessageBlobs(store.blobs, serde=serde)
+        self.contents = MessageBlobs(store.blobs, serde=serde, give_back=Collections(store).give_back)
         """Where messages rest, as the saver's do."""
 
         self.archive = Archive(store, self.contents, versions, shown=None if redact is None else partial(_redacted, redact))
