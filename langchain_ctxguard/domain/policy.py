@@ -111,6 +111,10 @@ class ToolPolicy(Value):
         """Ids of the constraints for which a rule has a person asked."""
         return frozenset(name for rule in self.rules if rule.may_ask for name in rule.enforces)
 
+    def opened_by(self, consent: str) -> tuple[str, ...]:
+        """Return the ids of the rules that ask for a consent, by the place in the list where a rule has none."""
+        return tuple(rule.id or f"rules[{place}]" for place, rule in enumerate(self.rules) if consent in rule.consents)
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return the policy a mapping describes: what stands below `tools` in a config file.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -23,10 +23,11 @@ from langchain_ctxguard.core.tool_batch import tool_batch_flow
 from langchain_ctxguard.core.tool_call import tool_call_flow
 from langchain_ctxguard.domain.budget import Usage
 from langchain_ctxguard.domain.control import ControlField
-from langchain_ctxguard.domain.policy import Policy, Surface, ToolRequest
+from langchain_ctxguard.domain.policy import Decision, Finding, Policy, Surface, ToolRequest, Verdict
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.engine import Engine
+from langchain_ctxguard.errors import StoreError
 from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.call_site import Site, site_now
 from langchain_ctxguard.graph.guarded_tool import gate_of, guarded
@@ -34,6 +35,7 @@ from langchain_ctxguard.graph.tool_arguments import parsed_arguments
 from langchain_ctxguard.graph.tool_run import Asking, ToolRun
 from langchain_ctxguard.ports import Clock, ConsentReading
 from langchain_ctxguard.records.approvals import ApprovalLog
+from langchain_ctxguard.records.archive import ArchivedMessage
 from langchain_ctxguard.records.budgets import BudgetLog
 from langchain_ctxguard.records.call_records import AuditDetail, CallRecords
 from langchain_ctxguard.records.ledgers import CallLedgers
@@ -58,6 +60,7 @@ class ToolGate:
         paths: PathFacts | None = None,
         prices: PriceTable | None = None,
         facts: Callable[[Site], CallFacts] | None = None,
+        archived: Archived | None = None,
     ) -> None:
         """Bind the policy and the records."""
         self.policy = tuple(policy)
@@ -76,6 +79,8 @@ class ToolGate:
         """Whether a `ToolGuard` guards all tools of an agent by this gate."""
 
         self._facts = facts or _nothing
+        self._archived = archived
+        self._read_to: Bounded[int] = Bounded(_THREADS)
 
     def tools(self, tools: Sequence[Any]) -> list[Any]:
         """Return the tools guarded; those the policy hides are left out, and those of the provider, which nothing here can guard, are reported."""
@@ -221,7 +226,12 @@ class ToolGate:
         judge = PolicyJudge(self.policy, paths=self._paths)
         if not judge.needs(request, self.clock()).origins:
             return judge
-        return PolicyJudge(self.policy, paths=self._paths, origins=self._said(site), fields=self._facts(site).fields)
+        try:
+            origins = self._said(site)
+        except StoreError:
+            # What left the state cannot be read, so nobody can tell where a value comes from.
+            return PolicyJudge((*self.policy, _unread), paths=self._paths)
+        return PolicyJudge(self.policy, paths=self._paths, origins=origins, fields=self._facts(site).fields)
 
     @property
     def fingerprint(self) -> str:
@@ -251,13 +261,25 @@ class ToolGate:
         if own and own is not root:
             # What a sub-agent is told as its task was written by the agent that called it, not by a person.
             found.append(self._followed((site.thread, site.namespace), own, is_root=site.thread is None and site.is_root))
+        if self._archived is not None and site.thread is not None:
+            self._learn_archived(site.thread, self._followed((site.thread, ""), (), is_root=True), self._archived)
         return tuple(found)
+
+    def _learn_archived(self, thread: str, origins: Origins, archived: Archived) -> None:
+        """Read what left the state since the last look: what was said stays said."""
+        start = self._read_to.get(thread) or 0
+        found = list(archived(thread, start))
+        if found:
+            origins.learn([one.message for one in found])
+            self._read_to.put(thread, found[-1].position + 1)
 
     def _followed(self, key: tuple[str | None, str], messages: Sequence[BaseMessage], *, is_root: bool) -> Origins:
         origins = self._origins.get(key) if key[0] is not None else None
         if origins is None:
             origins = Origins(is_registry=lambda tool: traits_of(tool, self.policy).is_registry)
             self._origins.put(key, origins)
+            if key[0] is not None and not key[1]:
+                self._read_to.put(key[0], 0)
         return origins.follow(messages, is_root=is_root)
 
 
@@ -308,6 +330,16 @@ class CallFacts:
     """The field ledger, where it is on record."""
 
 
+Archived = Callable[[str, int], Iterable[ArchivedMessage]]
+"""Returns the messages of a thread that left its state, from a position on."""
+
+
+def _unread(request: ToolRequest) -> Verdict:
+    reason = "what was said before cannot be read, so nobody can tell where the arguments come from"
+    finding = Finding(rule="archive", key="require_origin", decision=Decision.DENY, reason=reason, instead="Try again once the store answers.")
+    return Verdict(decision=Decision.DENY, tool=request.tool, findings=(finding,))
+
+
 def _nothing(_: Site) -> CallFacts:
     return CallFacts()
 
@@ -324,6 +356,7 @@ def gate_for(
     engine: Engine,
     prices: PriceTable | None = None,
     facts: Callable[[Site], CallFacts] = _nothing,
+    archived: Archived | None = None,
 ) -> ToolGate:
     """Return the gate of a policy over a store; without a store, over one in memory."""
     kept = store if store is not None else GuardStore.open("memory://", clock=clock)
@@ -336,7 +369,7 @@ def gate_for(
         standing=standing or StandingLog(kept.log, tenant=kept.tenant, clock=clock),
         blocks=kept.is_durable or consents is not None,
     )
-    return ToolGate(policy, engine=engine, ledgers=ledgers, clock=moment, subject=subject, prices=prices, facts=facts)
+    return ToolGate(policy, engine=engine, ledgers=ledgers, clock=moment, subject=subject, prices=prices, facts=facts, archived=archived)
 
 
 def _now() -> datetime:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 import uuid
 import warnings
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,7 @@ from langchain_ctxguard.graph.thread import run_of, running_thread, thread_of
 from langchain_ctxguard.graph.verify import MAX_RETRIES, Failure, Verifier, asking_again, failures, final_answer, stopped, withheld
 from langchain_ctxguard.graph.whereabouts import NOWHERE, Whereabouts, whereabouts, whereabouts_in
 from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
+from langchain_ctxguard.records.archive import ArchivedMessage
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
 from langchain_ctxguard.records.recalls import RecallLog
@@ -239,8 +241,11 @@ class Turns:
             engine=self._engine,
             prices=prices,
             facts=self._call_facts,
+            archived=self._archived if self._settings.evict == "archive" else None,
         )
-        self._copies = Copies(given.consents, self.consents, record=self._engine.record, checks=extensions.invariants)
+        self._copies = Copies(
+            given.consents, self.consents, record=self._engine.record, checks=extensions.invariants, opened_by=partial(_opened_by, policies)
+        )
         _check_can_evict(self._settings, self.store)
         self._recall = given.recall
         self._clock = moment
@@ -930,6 +935,11 @@ class Turns:
             return CallFacts(rules)
         return CallFacts(rules, head.version, head.body.evidence.fields if self._is_on_record(site, head) else ())
 
+    def _archived(self, thread: str, start: int) -> Iterable[ArchivedMessage]:
+        """Yield what left the state of a thread, from a position on."""
+        eviction = self.eviction
+        return () if eviction is None else eviction.archive.messages(ContextPlace(thread=thread), start=start)
+
     def _is_on_record(self, site: Site, head: ContextHead) -> bool:
         """Say whether a version on record is this head's: anybody who may write the state can forge one that is not."""
         if self.versions is None or site.thread is None:
@@ -1071,6 +1081,10 @@ def _check_can_read(files: PinnedFiles | None, pins: Sequence[Pin]) -> None:
     if files is None and any(pin.kind == "file" for pin in pins):
         msg = "A pinned file needs `files=PinnedFiles(folder)`: without it nobody reads it."
         raise ConfigurationError(msg)
+
+
+def _opened_by(policies: Sequence[Policy], consent: str) -> tuple[str, ...]:
+    return tuple(rule for policy in policies if isinstance(policy, ToolPolicy) for rule in policy.opened_by(consent))
 
 
 def _showing(request: ModelRequest[Any], reading: Reading) -> ModelRequest[Any]:
