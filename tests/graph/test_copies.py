@@ -79,11 +79,20 @@ def held(head: ContextHead) -> dict[str, bytes]:
     return {entry.field: entry.value.data for entry in consents.entries if entry.value is not None}
 
 
+TOOLS = {
+    "rules": [
+        {"id": "raise-limits", "tool": "raise_limit", "consents": {"limits": True}},
+        {"tool": "lower_limit", "consents": {"limits": True}},
+        {"tool": "other", "consents": {"another": True}},
+    ]
+}
+
+
 def test_consents_and_keys_cross_byte_for_byte(store: GuardStore, clock: Clock) -> None:
     """As given, through every compaction; the record has the digest before and after, the names, and the basis."""
     ledger = ConsentLedger(store, clock=clock)
     granted = ledger.grant("limits", RawJson(data=ODD), **BY)
-    guard, facts = watched(store, clock, config=GuardConfig.from_dict({"consents": {"carry": ["flags"]}}))
+    guard, facts = watched(store, clock, config=GuardConfig.from_dict({"consents": {"carry": ["flags"]}, "tools": TOOLS}))
     agent = agent_of(ScriptedChat(), Flags(), guard, checkpointer=InMemorySaver())
     flags = {"z": 1, "a": [1.0, "é", "e\u0301"], "big": 2**63 - 1}
     agent.invoke({**said("hello"), "flags": flags}, CONFIG)
@@ -100,6 +109,7 @@ def test_consents_and_keys_cross_byte_for_byte(store: GuardStore, clock: Clock) 
         assert record.copied is not None
         assert record.copied.before == record.copied.after != ""
         assert ("flags",) == record.copied.keys
+        assert {"limits": ("raise-limits", "rules[1]")} == record.copied.opens
         assert [("limits", granted.ref, "Art. 6(1)(a), form 12")] == [(one.field, one.reference, one.basis) for one in record.consents]
         assert "copy" in record.invariants
     found = store.log.find(carried_ref(granted.ref, "t-1"))
