@@ -36,6 +36,8 @@ _LISTED_SHARE = 0.2
 _REFERENCES_SHARE = 0.2
 _FILES_SHARE = 0.35
 _ASKED_SHARE = 0.4
+_COUNTED = 6
+"""Room this many times the line that counts what is dropped has room for it."""
 
 
 def text_tokens(count: CountTokens, text: str) -> int:
@@ -62,8 +64,10 @@ def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int
     goal = _shortened(summary.original_goal, int(room * _GOAL_SHARE), cost)
     latest, *earlier = (*summary.user_intent, "")
     latest = goal if latest == summary.original_goal else _shortened(latest, int(room * _GOAL_SHARE), cost)
-    # Whatever is dropped is counted, in a line of its own.
-    room -= text_tokens(count, render_left_out(LeftOut(errors=100, corrections=100, amounts=100))) - no_text
+    if with_dropped(summary.left_out, summary.facts, ()) is not None:
+        # What is dropped of these is counted, in a line of its own; where that would take the place of what it counts, it comes last.
+        line = text_tokens(count, render_left_out(LeftOut(errors=100, corrections=100, amounts=100))) - no_text
+        room -= line if room > _COUNTED * line else 0
     room -= cost(goal) + (cost(latest) if latest != goal else 0) + 12
     kept, left = _newest([text for text in reversed(earlier) if text], int(room * _EARLIER_SHARE), cost)
     room -= int(room * _EARLIER_SHARE) - left

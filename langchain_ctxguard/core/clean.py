@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from langchain_ctxguard.core.findings import is_own_deed, is_talk, names_something
+from langchain_ctxguard.core.findings import is_own_deed, is_talk, names_something, tells_failure
 from langchain_ctxguard.core.items import is_noted_task, item_of
 from langchain_ctxguard.core.lexicon import (
     addresses_reader,
@@ -421,7 +421,8 @@ class _Door:
     def _is_talk(self, statement: str, said_by: Origin | None, source: str | None) -> bool:
         """Say whether a tool talks instead of reporting, or the assistant talks of power and not of what it did. An error reports."""
         is_error = self.sources.origins.get(source or "") == "tool" and source not in self.sources.successes
-        if is_error or denies(statement) or not is_talk(statement):
+        is_failure = tells_failure(statement) and not touches_power(statement)
+        if is_error or is_failure or denies(statement) or not is_talk(statement):
             return False
         if said_by == "tool" or self.sources.was_found(statement):
             return True

@@ -134,7 +134,7 @@ def _bench(
         return (yield from _left_alone(record, reason))
     bounds = bounds_of(situation, plan, repaired, count, tokens_before=tokens_before)
     choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
-    if plan.limit is not None and not choice.fits and (is_full or plan.goal == plan.limit):
+    if plan.limit is not None and not choice.fits and choice.needed > plan.limit and (is_full or plan.goal == plan.limit):
         yield from _refused(record, _does_not_fit(choice.needed, plan.limit, len(situation.rules)))
     if choice.at == 0 and not elided:
         return (yield from _left_alone(record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it."))

@@ -110,6 +110,22 @@ def soft_kinds(statement: str) -> int:
     return sum(matches(kind, plain) for kind in _KINDS) + len({*_HAN_SOFT.findall(statement)})
 
 
+_FAILED = re.compile(
+    r"(?:no [\w -]{1,40}(?:could|can) be [a-z]+(?:ed|d|n)\b|(?:could not|couldn't|cannot|can't|unable to|failed to) [a-z]+\b|"
+    r"(?:无法|未能|没能|不能)(?:读|提|打|连|找|取|获|加|解|下|访))",
+    re.IGNORECASE,
+)
+
+
+def tells_failure(statement: str) -> bool:
+    """Say whether a statement begins with what could not be done: nothing anybody may rest on.
+
+    >>> tells_failure("No content could be extracted from this page"), tells_failure("无法打开该页面"), tells_failure("No check is needed")
+    (True, True, False)
+    """
+    return _FAILED.match(statement) is not None
+
+
 def is_own_deed(statement: str) -> bool:
     """Say whether its speaker tells what they did, left undone or found, and nothing of what may be done.
 

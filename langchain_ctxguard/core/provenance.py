@@ -335,7 +335,10 @@ class Sources:
                 continue
             asks = tells_to_act(sentence) or is_question(sentence)
             best = max(best or (0, False, -1), (len(exact & terms(sentence[:_AROUND])), asks, number))
-        return None if best is None else self._asked.told[best[2]]
+        if best is None or not (best[0] or best[1]):
+            # A sentence that asks for nothing and shares nothing is no request anybody could have told.
+            return None
+        return self._asked.told[best[2]]
 
     def retold(self, words: str) -> tuple[str, str] | None:
         """Return what `request_behind` does, of earlier rounds as well; those have no message any more."""

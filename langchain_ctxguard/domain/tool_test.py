@@ -90,11 +90,11 @@ class ArgTest(Value):
         return self
 
 
-def test_data(value: Any) -> Any:
+def written_test(value: Any) -> Any:
     """Return what an `ArgTest` is made of: a plain value means that value, a list means one of them."""
     if isinstance(value, (ArgTest, Mapping)):
         return value
     return {"in": list(value) if isinstance(value, (list, tuple)) else [value]}
 
 
-Test = Annotated[ArgTest, BeforeValidator(test_data, json_schema_input_type=Scalar | list[Scalar] | ArgTest)]
+Test = Annotated[ArgTest, BeforeValidator(written_test, json_schema_input_type=Scalar | list[Scalar] | ArgTest)]
