@@ -33,6 +33,7 @@ from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.left_out import Kind, counted, kind_shown
 from langchain_ctxguard.core.lexicon import is_acknowledgement, is_formula
 from langchain_ctxguard.core.merge import CLOSED_LENGTH
+from langchain_ctxguard.core.recalled import is_faded
 from langchain_ctxguard.core.render import CLOSED_SHOWN, closed_items, render_decision, render_fact, render_item, render_summary
 from langchain_ctxguard.core.requests import EARLIER_SHOWN, INTENTS_KEPT, asked_in, recent
 from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, is_request, speaker_of, text_of
@@ -339,8 +340,8 @@ class _Reading:
         self.places = counting()
 
     def read(self, message: BaseMessage, source: str) -> None:
-        """Read one message to its end. A result we made up says nothing."""
-        if is_synthetic(message):
+        """Read one message to its end. A result we made up says nothing, nor one whose recalled text is out of view."""
+        if is_synthetic(message) or is_faded(message):
             return
         text = text_of(message)
         calls = calls_of(message)

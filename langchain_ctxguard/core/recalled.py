@@ -28,6 +28,7 @@ INDEXED = 200_000
 """Characters of a message that are indexed; the rest is read, not found."""
 
 _OPENING = f"<{RECALLED} "
+_FADED = "[ctxguard: the recalled text is out of view;"
 _ID = re.compile(rf'<{RECALLED} id="([0-9]{{1,16}}-[0-9a-f]{{1,8}})"')
 _SPEAKERS = {"user": "a person", "ai": "the assistant", "tool": "a tool", "system": "the application"}
 _SAFE = re.compile(r"[^\w.:@-]", re.ASCII)
@@ -49,11 +50,18 @@ def is_shown(message: BaseMessage) -> bool:
     return message.name in RECALL_TOOLS and isinstance(message.content, str) and message.content.startswith(_OPENING)
 
 
+def is_faded(message: BaseMessage) -> bool:
+    """Say whether a message only tells that recalled text is out of view."""
+    return (
+        isinstance(message, ToolMessage) and message.name in RECALL_TOOLS and isinstance(message.content, str) and message.content.startswith(_FADED)
+    )
+
+
 def faded_one(message: BaseMessage) -> BaseMessage:
     """Return a message that shows recalled text without that text; it says how to have it again."""
     found = _ID.match(str(message.content))
     again = f'{READ_TOOL}("{found[1]}") shows it again' if found else f"{SEARCH_TOOL} finds it again"
-    return message.model_copy(update={"content": f"[ctxguard: the recalled text is out of view; {again}]", "artifact": None})
+    return message.model_copy(update={"content": f"{_FADED} {again}]", "artifact": None})
 
 
 def faded(messages: Sequence[BaseMessage], calls: int) -> Sequence[BaseMessage]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -27,15 +27,15 @@ from langchain_ctxguard.domain.policy import Decision, Finding, Policy, Surface,
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.engine import Engine
-from langchain_ctxguard.errors import StoreError
+from langchain_ctxguard.errors import BlobMissingError, StoreError
 from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.call_site import Site, site_now
 from langchain_ctxguard.graph.guarded_tool import gate_of, guarded
+from langchain_ctxguard.graph.left_state import Archived, LeftState
 from langchain_ctxguard.graph.tool_arguments import parsed_arguments
 from langchain_ctxguard.graph.tool_run import Asking, ToolRun
 from langchain_ctxguard.ports import Clock, ConsentReading
 from langchain_ctxguard.records.approvals import ApprovalLog
-from langchain_ctxguard.records.archive import ArchivedMessage
 from langchain_ctxguard.records.budgets import BudgetLog
 from langchain_ctxguard.records.call_records import AuditDetail, CallRecords
 from langchain_ctxguard.records.ledgers import CallLedgers
@@ -80,6 +80,7 @@ class ToolGate:
 
         self._facts = facts or _nothing
         self._archived = archived
+        self._left = None if archived is None else LeftState(archived)
         self._read_to: Bounded[int] = Bounded(_THREADS)
 
     def tools(self, tools: Sequence[Any]) -> list[Any]:
@@ -200,16 +201,36 @@ class ToolGate:
         )
 
     def usage(self, site: Site, periods: tuple[str, ...]) -> dict[Period, Usage]:
-        """Return what the models of the thread and of the run have used, from the messages in sight."""
+        """Return what the models of the thread and of the run have used, from the messages in sight and those that left the state."""
         messages = self._seen(site)
         if messages is None:
             return {}
         found: dict[Period, Usage] = {}
-        if "thread" in periods:
-            found["thread"] = usage_of(messages, self._prices)
-        if "run" in periods:
-            found["run"] = usage_of(_since_request(messages), self._prices)
+        try:
+            if "thread" in periods:
+                found["thread"] = usage_of([*self._gone(site, messages, LeftState.before), *messages], self._prices)
+            if "run" in periods:
+                found["run"] = usage_of([*self._gone(site, messages, LeftState.since_request), *_since_request(messages)], self._prices)
+        except StoreError:
+            # What left the state cannot be read, so nobody can tell what was used.
+            return {}
         return found
+
+    def _gone(
+        self, site: Site, messages: Sequence[BaseMessage], find: Callable[[LeftState, str, Sequence[BaseMessage]], list[BaseMessage]]
+    ) -> list[BaseMessage]:
+        if self._left is None or site.thread is None:
+            return []
+        try:
+            return find(self._left, site.thread, messages)
+        except BlobMissingError:
+            if self._begins_anew(site):
+                return []
+            raise
+
+    def _begins_anew(self, site: Site) -> bool:
+        """Say whether nothing has left the state in sight: what is missing was another conversation's, erased under the same thread id."""
+        return site.is_root and self._facts(site).is_new
 
     def settle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Judge a call, and run it where it is allowed."""
@@ -262,16 +283,20 @@ class ToolGate:
             # What a sub-agent is told as its task was written by the agent that called it, not by a person.
             found.append(self._followed((site.thread, site.namespace), own, is_root=site.thread is None and site.is_root))
         if self._archived is not None and site.thread is not None:
-            self._learn_archived(site.thread, self._followed((site.thread, ""), (), is_root=True), self._archived)
+            try:
+                self._learn_archived(site.thread, self._followed((site.thread, ""), (), is_root=True), self._archived)
+            except BlobMissingError:
+                if not self._begins_anew(site):
+                    raise
         return tuple(found)
 
     def _learn_archived(self, thread: str, origins: Origins, archived: Archived) -> None:
         """Read what left the state since the last look: what was said stays said."""
-        start = self._read_to.get(thread) or 0
-        found = list(archived(thread, start))
-        if found:
+        seen = self._read_to.get(thread) or 0
+        version, found = archived(thread, seen)
+        if version != seen:
             origins.learn([one.message for one in found])
-            self._read_to.put(thread, found[-1].position + 1)
+            self._read_to.put(thread, version)
 
     def _followed(self, key: tuple[str | None, str], messages: Sequence[BaseMessage], *, is_root: bool) -> Origins:
         origins = self._origins.get(key) if key[0] is not None else None
@@ -329,9 +354,8 @@ class CallFacts:
     fields: tuple[ControlField, ...] = ()
     """The field ledger, where it is on record."""
 
-
-Archived = Callable[[str, int], Iterable[ArchivedMessage]]
-"""Returns the messages of a thread that left its state, from a position on."""
+    is_new: bool = False
+    """Whether the state in sight was never compacted."""
 
 
 def _unread(request: ToolRequest) -> Verdict:

@@ -91,7 +91,7 @@ def pins_update(pins: Iterable[Pin], *, gone: Iterable[str] = ()) -> dict[str, A
 
 
 @tool
-def pin_message(message_id: str, reason: str, runtime: ToolRuntime) -> Any:
+def pin_message(message_id: str, reason: str, runtime: ToolRuntime[Any, Any]) -> Any:
     """Keep a message or tool result in view for the rest of this conversation.
 
     Args:

@@ -97,16 +97,16 @@ class Recall:
     def tools(self) -> list[BaseTool]:
         """Return the two tools."""
 
-        def recall_history(query: str, runtime: ToolRuntime) -> ToolMessage:
+        def recall_history(query: str, runtime: ToolRuntime[Any, Any]) -> ToolMessage:
             return self._answered(SEARCH_TOOL, runtime, partial(self._search, query=query))
 
-        async def arecall_history(query: str, runtime: ToolRuntime) -> ToolMessage:
+        async def arecall_history(query: str, runtime: ToolRuntime[Any, Any]) -> ToolMessage:
             return await asyncio.to_thread(recall_history, query, runtime)
 
-        def read_message(id: str, runtime: ToolRuntime, start: int = 0) -> ToolMessage:  # noqa: A002 - the model's word
+        def read_message(id: str, runtime: ToolRuntime[Any, Any], start: int = 0) -> ToolMessage:  # noqa: A002 - the model's word
             return self._answered(READ_TOOL, runtime, partial(self._read, wanted=id, start=start))
 
-        async def aread_message(id: str, runtime: ToolRuntime, start: int = 0) -> ToolMessage:  # noqa: A002 - as above
+        async def aread_message(id: str, runtime: ToolRuntime[Any, Any], start: int = 0) -> ToolMessage:  # noqa: A002 - as above
             return await asyncio.to_thread(read_message, id, runtime, start)
 
         return [

@@ -932,13 +932,13 @@ class Turns:
             return CallFacts(rules)
         head = self._reader.head(of_state(site.state)[1])
         if not isinstance(head, ContextHead) or head.body is None:
-            return CallFacts(rules)
+            return CallFacts(rules, is_new=head is None or (isinstance(head, ContextHead) and head.version == 0))
         return CallFacts(rules, head.version, head.body.evidence.fields if self._is_on_record(site, head) else ())
 
-    def _archived(self, thread: str, start: int) -> Iterable[ArchivedMessage]:
-        """Yield what left the state of a thread, from a position on."""
+    def _archived(self, thread: str, seen: int) -> tuple[int, Iterable[ArchivedMessage]]:
+        """Return the newest version of a thread, and what left its state since another."""
         eviction = self.eviction
-        return () if eviction is None else eviction.archive.messages(ContextPlace(thread=thread), start=start)
+        return (seen, ()) if eviction is None else eviction.archive.since(ContextPlace(thread=thread), seen)
 
     def _is_on_record(self, site: Site, head: ContextHead) -> bool:
         """Say whether a version on record is this head's: anybody who may write the state can forge one that is not."""

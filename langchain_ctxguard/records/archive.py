@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from langchain_core.messages import BaseMessage
@@ -172,6 +172,27 @@ class Archive:
             some = rows[at : at + _AT_ONCE]
             read = self._get(place.thread, [row.address for _, row in some])
             yield from (ArchivedMessage(position, row.key, row.address, message) for (position, row), message in zip(some, read, strict=True))
+
+    def since(self, place: ContextPlace, seen: int) -> tuple[int, Iterable[ArchivedMessage]]:
+        """Return the number of the newest version, and what the versions that lead to it took out and those that lead to `seen` did not.
+
+        A branch made since then holds other messages at positions that were read before.
+
+        Args:
+            place: Where.
+            seen: Number of the version up to which everything is known; 0: nothing is.
+
+        Raises:
+            BlobMissingError: a message is gone or altered.
+        """
+        every = self._all(place)
+        newest = every[-1].number if every else 0
+        if newest == seen:
+            return newest, ()
+        by_number = {one.number: one for one in every}
+        known = {one.number for one in _line(by_number, seen)}
+        fresh = [one.archived_from for one in _line(by_number, newest) if one.archive and one.number not in known]
+        return newest, self.messages(place, version=newest, start=min(fresh)) if fresh else ()
 
     def read(self, place: ContextPlace, addresses: Sequence[str]) -> dict[str, BaseMessage]:
         """Return messages by address.
@@ -346,3 +367,11 @@ def _index_key(position: int, address: str) -> str:
 
 def _index_space(place: ContextPlace) -> str:
     return canonical_json(["archive", place.thread, place.namespace])
+
+
+def _line(by_number: Mapping[int, ContextVersion], number: int) -> Iterator[ContextVersion]:
+    """Yield the versions that lead to one, newest first."""
+    at = by_number.get(number)
+    while at is not None:
+        yield at
+        at = by_number.get(at.parent) if at.parent < at.number else None

@@ -116,8 +116,8 @@ class VersionLog:
         content = self._blobs.get(space, [version.head]).get(version.head)
         if content is None:
             msg = (
-                f"The full context of version {version.number} of thread '{version.place.thread}' is gone: only the newest {self._kept} are kept, "
-                "and a purge erases all. Its record is still there; nothing was changed. Choose a later version."
+                f"The full context of version {version.number} of thread '{version.place.thread}' is gone: a guard keeps that of the newest "
+                "`versions_kept` only, and a purge erases all. Its record is still there; nothing was changed. Choose a later version."
             )
             raise BlobMissingError(msg, space=space, address=version.head)
         head = read_head(_parsed(content))

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.messages.utils import count_tokens_approximately
 
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
+from langchain_ctxguard.core.recalled import without_recalled
 from langchain_ctxguard.core.render import render_summary
 from langchain_ctxguard.core.roles import calls_of, text_of
 from langchain_ctxguard.core.sentences import sentences
@@ -460,3 +461,12 @@ def test_requests_nobody_answered_do_not_crowd_out_what_was_found_out() -> None:
 
     assert draft.pending_items
     assert sum("EUR" in statement for statement in statements(draft)) >= 6
+
+
+def test_a_line_that_recalled_text_left_behind_is_no_fact() -> None:
+    """What this package put in place of recalled text says nothing of the conversation."""
+    call = AIMessage("", tool_calls=[{"name": "recall_history", "args": {"query": "refund"}, "id": "call-1"}])
+    text = '<context_recalled hits="1" trust="untrusted">\n[0-1] a person: The refund.'
+    shown = ToolMessage(text, tool_call_id="call-1", name="recall_history", id="r")
+    draft = summarize([human("Look up the refund."), call, *without_recalled([shown]), ai("The refund goes to Beijing.")])
+    assert not [text for text in strings_of(draft) if "ctxguard" in text or "finds it again" in text]

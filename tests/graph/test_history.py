@@ -217,7 +217,7 @@ def test_old_versions_keep_their_record_and_lose_their_content(store: GuardStore
     last = history.versions[-1].number
     assert last > 4
 
-    with pytest.raises(BlobMissingError, match="only the newest 2 are kept"):
+    with pytest.raises(BlobMissingError, match="keeps that of the newest `versions_kept` only"):
         history.rollback(to=1)
     assert history.head(last).version == last
     assert history.head(last - 1).version == last - 1

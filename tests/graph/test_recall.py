@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -446,3 +447,16 @@ def test_wired_wrongly() -> None:
         graph = agent_of(guard_of(store), ScriptedChat(script=obeying), checkpointer=None)
         done = graph.invoke({"messages": [HumanMessage("search anything")]})
         assert "no thread" in done["messages"][-2].text
+
+
+@pytest.mark.parametrize("is_guarded", [False, True])
+def test_a_run_with_a_runtime_context_says_no_warning(tmp_path: Path, *, is_guarded: bool) -> None:
+    """Whatever the application's context is, the tools take it."""
+    guard = guard_of(f"sqlite:///{tmp_path}/guard.db", subject="user_id")
+    tools = guard.tools(guard.recall_tools()) if is_guarded else guard.recall_tools()
+    agent = create_agent(ScriptedChat(script=obeying), tools, middleware=[guard], checkpointer=InMemorySaver())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for text in ("The refund goes to Beijing.", *(f"Question {number}. " + "More. " * 90 for number in range(6)), "search Beijing"):
+            done = agent.invoke({"messages": [("human", text)]}, THREAD, context={"user_id": "ann"})
+    assert any(isinstance(message, ToolMessage) for message in done["messages"])
