@@ -157,6 +157,12 @@ class Standing:
         self._record(ContextEvent(kind="tool_denied", detail=f"`{name}`: {reason.partition('.')[0]}."))
         return ToolMessage(f"Denied `{name}`: {reason}.", tool_call_id=str(request.tool_call["id"] or ""), name=name, status="error")
 
+    def is_edited(self, request: ToolCallRequest) -> bool:
+        """Say whether a call comes with other arguments than the message that made it has."""
+        call_id = request.tool_call["id"]
+        given = _digests_in(request.state, call_id, lambda _: None) if call_id else set()
+        return bool(set(given) - {None, arguments_digest(request.tool_call["args"])})
+
     def _reason(self, request: ToolCallRequest, where: Whereabouts, name: str, effect: Effect | None, *, can_ask: bool) -> str | None:
         digest = arguments_digest(request.tool_call["args"])
         try:

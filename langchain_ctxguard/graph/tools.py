@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -98,6 +99,7 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
         super().__init__()
         self.gate = gate_in(guard)
         self.gate.is_listed = True
+        self._turns = guard.turns if isinstance(guard, ContextGuard) else None
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]) -> Any:
         """Show the model the tools that the policy does not hide."""
@@ -108,8 +110,10 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
         return await handler(self._shown(request))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]) -> Any:
-        """Run the tool guarded."""
-        found = self._guarded(request)
+        """Run the tool guarded; what a middleware before this one made of the call is held against the standing state as well."""
+        turns = self._turns
+        refused = turns.tool_refusal(request) if turns is not None and turns.standing.is_edited(request) else None
+        found = self._guarded(request) if refused is None else refused
         if isinstance(found, ToolMessage):
             return found
         with in_sight(request.state):
@@ -117,7 +121,10 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]) -> Any:
         """Do as `wrap_tool_call` does."""
-        found = self._guarded(request)
+        turns, refused = self._turns, None
+        if turns is not None and turns.standing.is_edited(request):
+            refused = await asyncio.to_thread(turns.tool_refusal, request) if turns.reads_block else turns.tool_refusal(request)
+        found = self._guarded(request) if refused is None else refused
         if isinstance(found, ToolMessage):
             return found
         with in_sight(request.state):

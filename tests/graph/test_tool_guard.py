@@ -69,6 +69,30 @@ def test_what_a_person_edits_in_another_middleware_is_judged(mode: str, by: str,
         assert runs != ("Denied `pay`" in told(state))
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("mode", ["batched", "per_call"])
+def test_what_a_person_replaced_stays_replaced_wherever_the_question_stands(mode: str, *, is_async: bool) -> None:
+    """The one who asks stands between guard and tool guard: the arguments that were replaced do not run later, the person's own do."""
+    ran = Ran()
+    guard = guard_of({"rules": []})
+    answers = [calls(("pay", {"amount": 10})), "ok", calls(("pay", {"amount": 10}), ("pay", {"amount": 50}), ids="d"), "ok"]
+    agent = agent_with([ran.tool("pay", "amount:int")], *answers, middleware=[guard, hitl(mode), ToolGuard(guard)])
+    say(agent, is_async=is_async)
+    change = edit("pay", {"amount": 50})
+    resume(agent, change if mode == "batched" else change["decisions"][0], is_async=is_async)
+    assert 1 == len(guard.standing("t").state.replaced)
+
+    say(agent, is_async=is_async)
+    both = {"decisions": [{"type": "approve"}, {"type": "approve"}]}
+    state = resume(agent, both, is_async=is_async) if mode == "batched" else {"messages": []}
+    if mode == "per_call":
+        asked = questions(dict(agent.get_state(thread()).values) | {"__interrupt__": agent.get_state(thread()).interrupts})
+        state = resume(agent, {one.id: {"type": "approve"} for one in asked}, is_async=is_async)
+
+    assert [("pay", {"amount": 50})] * 2 == ran.calls
+    assert "a person replaced these very arguments" in told(state)
+
+
 @pytest.mark.parametrize("mode", ["batched", "per_call"])
 def test_both_ask_and_each_gets_its_own_answer(mode: str) -> None:
     """LangChain's question comes first, then ours about what came of it; neither answer is taken for the other."""
