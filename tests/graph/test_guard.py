@@ -388,7 +388,7 @@ def test_pins_that_do_not_fit_name_both_numbers() -> None:
 def test_works_without_a_runtime() -> None:
     """`runtime=None` costs the caches their names, nothing else: the next call finds the version it is given."""
     guard = guard_of()
-    talk = [*long_talk(8), HumanMessage("and now?", id="h")]
+    talk = [*long_talk(6), HumanMessage("and now?", id="h")]
     first = guard.wrap_model_call(request_of(talk), lambda _: ModelResponse(result=[AIMessage("yes", id="a")]))
     sent: list[ModelRequest[Any]] = []
     later = [*talk, AIMessage("yes", id="a"), HumanMessage("next", id="h9")]

@@ -302,10 +302,10 @@ def trimmed(name: str, messages: list[BaseMessage], kept: int) -> list[BaseMessa
 )
 def test_a_trimmed_state_shows_all_that_is_left(name: str, is_warm: bool) -> None:  # noqa: FBT001
     """Removing messages hides no later one, and summary and evidence stay."""
-    agent, model, facts = compacted(keep=("turns", 3))
+    agent, model, facts = compacted(keep=("turns", 2))
     head = head_of(agent)
     if not is_warm:
-        agent = agent_of(model, guard_of(hooks=[facts], keep=("turns", 3)), checkpointer=agent.checkpointer, system_prompt="SYS")
+        agent = agent_of(model, guard_of(hooks=[facts], keep=("turns", 2)), checkpointer=agent.checkpointer, system_prompt="SYS")
     messages = state_of(agent)["messages"]
     kept = head.cut.position
     gone = set(ids(trimmed(name, messages, kept)))
