@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from typing import Any, Literal
@@ -213,9 +214,14 @@ def test_an_answer_of_any_depth_is_read_in_linear_time(piece: str) -> None:
 
     def seconds(size: int) -> float:
         text = piece * (size // len(piece))
-        began = time.process_time()
-        object_in(text, {"a"})
-        return time.process_time() - began
+        # What else the process holds is looked through at each collection, and is none of this text's doing.
+        gc.disable()
+        try:
+            began = time.thread_time()
+            object_in(text, {"a"})
+            return time.thread_time() - began
+        finally:
+            gc.enable()
 
     small = max(min(seconds(20_000) for _ in range(3)), 0.002)
-    assert seconds(200_000) < 60 * small
+    assert min(seconds(200_000) for _ in range(2)) < 60 * small
