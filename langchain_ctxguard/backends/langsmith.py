@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_ctxguard.backends.feedback import FeedbackQueue
 from langchain_ctxguard.core.scores import scores_of
-from langchain_ctxguard.domain.verification import VerificationRecord
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Outcome
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.ports import Fact
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 Content = Literal["counts", "full"]
 _OFF: AbstractContextManager[None] = nullcontext()
-_ROOT = "compaction"
 _open: contextvars.ContextVar[tuple[RunTree, ...]] = contextvars.ContextVar("ctxguard_runs", default=())
 
 
@@ -121,21 +119,18 @@ class LangSmithTracer:
         """Return LangSmith's own context manager for a run."""
         from langsmith import trace
 
-        texts = facts.get("content", {}) if self._content == "full" else {}
-        plain = {key: value for key, value in facts.items() if key != "content"}
         return trace(
             name,
             run_type="chain",
-            inputs={**plain, **texts},
+            inputs=dict(facts),
             project_name=self._project,
             tags=list(self._tags),
-            metadata={**self._metadata, **{f"ctxguard_{key}": value for key, value in plain.items()}, "ctxguard_package": _version()},
+            metadata={**self._metadata, **{f"ctxguard_{key}": value for key, value in facts.items()}, "ctxguard_package": _version()},
             client=self._client,
         )
 
 
-_NAMES = {"VerificationRecord": "verification", "PrefixReport": "prefix", "CompactionRecord": _ROOT}
-_ = VerificationRecord
+_NAMES = {"VerificationRecord": "verification", "PrefixReport": "prefix", "CompactionRecord": "compaction"}
 
 
 class _Run:
