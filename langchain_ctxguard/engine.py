@@ -20,12 +20,14 @@ from langchain_ctxguard.core.effects import (
     AskAboutCalls,
     AskedBefore,
     AskPerson,
+    ConsultWork,
     CountTokens,
     Decided,
     Effect,
     GetContent,
     NobodyThere,
     NoteCall,
+    NoteWork,
     PortFailed,
     PutContent,
     ReadBudgets,
@@ -136,6 +138,8 @@ class Engine:
                         | PutContent()
                         | GetContent()
                         | NoteCall()
+                        | ConsultWork()
+                        | NoteWork()
                     ):
                         answer = self._noticed(effect, self._answered(effect, ledgers, hands))
                     case RunTool():
@@ -183,6 +187,8 @@ class Engine:
                         | PutContent()
                         | GetContent()
                         | NoteCall()
+                        | ConsultWork()
+                        | NoteWork()
                     ):
                         answer = self._noticed(effect, await self._aanswered(effect, ledgers, hands))
                     case RunTool():
