@@ -214,6 +214,12 @@ class ContextEvent(Value):
         "not_archived",
         "messages_brought_back",
         "message_recalled",
+        "reconciled",
+        "call_held",
+        "check_blocks",
+        "waived",
+        "repeat_answered",
+        "turned_down_answered",
     ]
     detail: str
     version: int = 0
