@@ -18,7 +18,7 @@ def build_app() -> typer.Typer:
     # Importing this package must stay free.
     import typer
 
-    from langchain_ctxguard.cli import audit, compact, consents, constraints, export, init, migrate, policy, review, sample, schema, versions
+    from langchain_ctxguard.cli import audit, case, check, compact, consents, constraints, export, init, migrate, policy, review, sample, schema, versions
     from langchain_ctxguard.cli.demo_options import demo
 
     app = typer.Typer(
@@ -52,6 +52,8 @@ def build_app() -> typer.Typer:
     app.add_typer(rules, name="policy")
     app.command("export")(export.export)
     app.command("audit")(audit.audit)
+    app.command("check")(check.check)
+    app.command("case")(case.case)
     app.command("sample")(sample.sample)
     app.command("review")(review.review)
     return app
