@@ -27,6 +27,7 @@ from langchain_ctxguard.domain.hit import Hit
 from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.domain.prefix import PrefixReport
+from langchain_ctxguard.domain.shown import CompactionTexts
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.tool_call import CallRecord
 from langchain_ctxguard.domain.verification import VerificationRecord
@@ -44,6 +45,7 @@ __all__ = [
     "Spending",
     "Summarizer",
     "SummaryRequest",
+    "TextHook",
     "TextIndex",
     "TokenCounter",
     "VerifiableLog",
@@ -217,10 +219,27 @@ class CallHands(Protocol):
 
 
 class Hook(Protocol):
-    """Watches compactions. It cannot veto; what it raises is caught and warned about once."""
+    """Watches compactions and tool calls. It cannot veto; what it raises is caught and warned about once."""
 
     def span(self, name: str, facts: Mapping[str, Any]) -> AbstractContextManager[Any]:
-        """Wrap a step (`compaction`, `summarize`) so a tracer can nest what happens inside."""
+        """Wrap a step so a tracer can nest what happens inside.
+
+        Args:
+            name: `compaction` with `extract`, `summarize` and `verify` below it; `tool_call`, `tool_questions`.
+            facts: What is known beforehand: names, numbers and digests.
+        """
 
     def record(self, fact: Fact) -> None:
         """Take notice of something that happened, after it was committed."""
+
+
+@runtime_checkable
+class TextHook(Protocol):
+    """A hook that may also be shown the words of a compaction, where somebody asked for that."""
+
+    @property
+    def wants_texts(self) -> bool:
+        """Say whether words are wanted now; they are not made where nobody wants them."""
+
+    def show(self, texts: CompactionTexts) -> None:
+        """Take notice of words, as far as they are known, within the span they belong to."""

@@ -13,6 +13,7 @@ from langchain_ctxguard.domain.budget import Budgets, Charge
 from langchain_ctxguard.domain.consent import Consents
 from langchain_ctxguard.domain.control import FieldChange
 from langchain_ctxguard.domain.policy import ToolRequest, Verdict
+from langchain_ctxguard.domain.shown import CompactionTexts
 from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.domain.summary import StructuredSummary, SummaryDraft
 from langchain_ctxguard.domain.tool_call import CallEvent, CallLedger, CallRecord, Question
@@ -104,6 +105,13 @@ class Stage:
 
     name: Literal["extract", "verify"] | None
     """`None`: nothing of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Show the words of a compaction to hooks that were asked to; nobody makes them where there is none. Answered by `None`."""
+
+    texts: Callable[[], CompactionTexts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,5 +346,5 @@ ToolAnswer = (
     | Mapping[str, Any]
     | None
 )
-Effect = Summarize | AskPerson | Append | Stage | ToolEffect
+Effect = Summarize | AskPerson | Append | Show | Stage | ToolEffect
 Answer = SummaryDraft | SummaryFailure | Decided | ToolAnswer

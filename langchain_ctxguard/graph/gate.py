@@ -235,12 +235,12 @@ class ToolGate:
     def settle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Judge a call, and run it where it is allowed."""
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
-        return self.engine.run(flow, name="tool_call", ledgers=self.ledgers, hands=hands)
+        return self.engine.run(flow, name="tool_call", ledgers=self.ledgers, hands=hands, facts=_facts_of(request))
 
     async def asettle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Do as `settle` does, without blocking the event loop."""
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
-        return await self.engine.arun(flow, name="tool_call", ledgers=self.ledgers, hands=hands)
+        return await self.engine.arun(flow, name="tool_call", ledgers=self.ledgers, hands=hands, facts=_facts_of(request))
 
     def judge(self, request: ToolRequest, site: Site) -> PolicyJudge:
         """Return who decides about a call; what was said in the thread is read where a rule looks at it."""
@@ -306,6 +306,11 @@ class ToolGate:
             if key[0] is not None and not key[1]:
                 self._read_to.put(key[0], 0)
         return origins.follow(messages, is_root=is_root)
+
+
+def _facts_of(request: ToolRequest) -> dict[str, Any]:
+    """Return what a trace shows of a call beforehand."""
+    return {"tool": request.tool, "call_id": request.call_id, "thread": request.thread, "namespace": request.namespace}
 
 
 def _since_request(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
