@@ -12,7 +12,7 @@ from langchain_ctxguard.domain.version import EventKind
 
 SOURCE: Final = "ctxguard"
 SCHEMA_VERSION: Final = 1
-"""Raised when a reader of the version before could misread an event. New types and keys are no such change: a reader passes by what it does not know."""
+"""Raised when a reader of the version before could misread an event. New types and keys are none: a reader passes by what it does not know."""
 
 
 class _Told(Value):
