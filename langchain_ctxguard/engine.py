@@ -22,12 +22,14 @@ from langchain_ctxguard.core.effects import (
     AskAboutCalls,
     AskedBefore,
     AskPerson,
+    ConsultWork,
     CountTokens,
     Decided,
     Effect,
     GetContent,
     NobodyThere,
     NoteCall,
+    NoteWork,
     PortFailed,
     PutContent,
     ReadBudgets,
@@ -141,6 +143,8 @@ class Engine:
                         | PutContent()
                         | GetContent()
                         | NoteCall()
+                        | ConsultWork()
+                        | NoteWork()
                     ):
                         answer = self._noticed(effect, self._answered(effect, ledgers, hands))
                     case RunTool():
@@ -191,6 +195,8 @@ class Engine:
                         | PutContent()
                         | GetContent()
                         | NoteCall()
+                        | ConsultWork()
+                        | NoteWork()
                     ):
                         answer = self._noticed(effect, await self._aanswered(effect, ledgers, hands))
                     case RunTool():

@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.core.effects import (
     AskAboutCalls,
     AskedBefore,
+    CallAtWork,
     NobodyThere,
     PersonsAnswer,
     Ran,
@@ -19,6 +20,7 @@ from langchain_ctxguard.core.effects import (
     RunTool,
     Spending,
     SummaryRequest,
+    WorkWord,
 )
 from langchain_ctxguard.domain.anchor import Anchor, Finding
 from langchain_ctxguard.domain.budget import Usage
@@ -49,6 +51,7 @@ __all__ = [
     "TextIndex",
     "TokenCounter",
     "VerifiableLog",
+    "WorkRecord",
 ]
 
 Fact = CallRecord | CompactionRecord | ContextEvent | PrefixReport | VerificationRecord
@@ -194,6 +197,19 @@ class Summarizer(Protocol):
 
     async def asummarize(self, request: SummaryRequest) -> SummaryDraft:
         """Return the draft, without blocking the event loop."""
+
+
+class WorkRecord(Protocol):
+    """Keeps what an agent's work came to, and says something to a call that does not fit it."""
+
+    def before(self, call: CallAtWork) -> WorkWord | None:
+        """Return what there is to say to a call that is about to run, `None` for nothing.
+
+        What it raises denies a call that changes something; one that only reads runs all the same.
+        """
+
+    def after(self, call: CallAtWork, ran: Ran) -> None:
+        """Take notice of what a call came to. What it raises is told to the hooks, and undoes nothing."""
 
 
 class CallHands(Protocol):

@@ -17,9 +17,10 @@ from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, In
 from langchain_ctxguard.graph.eviction import StateChange, state_of
 from langchain_ctxguard.graph.history import rolled_back
 from langchain_ctxguard.graph.on_record import Work
-from langchain_ctxguard.graph.state import CHANNEL, INPUT_CHANNEL
+from langchain_ctxguard.graph.state import CHANNEL, INPUT_CHANNEL, of_state
+from langchain_ctxguard.graph.steps import Drive
 from langchain_ctxguard.graph.thread import thread_in
-from langchain_ctxguard.graph.turns import Drive, Turns, of_state
+from langchain_ctxguard.graph.turns import Turns
 
 
 class HasTurns(Protocol):
