@@ -18,7 +18,22 @@ def build_app() -> typer.Typer:
     # Importing this package must stay free.
     import typer
 
-    from langchain_ctxguard.cli import audit, case, check, compact, consents, constraints, export, init, migrate, policy, review, sample, schema, versions
+    from langchain_ctxguard.cli import (
+        audit,
+        case,
+        check,
+        compact,
+        consents,
+        constraints,
+        export,
+        init,
+        migrate,
+        policy,
+        review,
+        sample,
+        schema,
+        versions,
+    )
     from langchain_ctxguard.cli.demo_options import demo
 
     app = typer.Typer(

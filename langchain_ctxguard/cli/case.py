@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def case(
-    source: Annotated[str, typer.Argument(metavar="FILE|THREAD", help="A transcript, or a thread where --checkpointer is given.", show_default=False)],
+    source: Annotated[str, typer.Argument(metavar="FILE|THREAD", help="A transcript; a thread where --checkpointer is given.", show_default=False)],
     *,
     checkpointer: Annotated[
         str | None, typer.Option(help="Where the thread's checkpoints rest: sqlite:///file or postgresql://...", show_default=False)
@@ -28,11 +28,13 @@ def case(
     ] = None,
     run: Annotated[str | None, typer.Option(help="Which run of a file with several.", show_default=False)] = None,
     name: Annotated[str | None, typer.Option(help="Of the case. Default: the name of the run.", show_default=False)] = None,
-    rule: Annotated[list[str] | None, typer.Option(help="A rule the application had declared; may be given several times.", show_default=False)] = None,
+    rule: Annotated[
+        list[str] | None, typer.Option(help="A rule the application had declared; several times for several.", show_default=False)
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="A config file, for its constraints.", show_default=False)] = None,
     request: Annotated[int | None, typer.Option(help="Which human message is the request, from 1, or -1 for the last.", show_default=False)] = None,
     rounds: Annotated[int, typer.Option(help="How many compactions must lie before the request.", min=1, max=20)] = 1,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Where to write it: a name that ends with .retention.yaml.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Where to write it; end the name with .retention.yaml.", show_default=False)] = None,
     namespace: Namespace = "",
     tenant: Tenant = "default",
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,

@@ -18,7 +18,7 @@ _FOUND = 1
 _CANNOT_START = 2
 
 
-def check(  # noqa: PLR0917 - typer passes by name
+def check(
     cases: Annotated[
         list[Path] | None, typer.Argument(metavar="[CASES]...", help="Case files, or folders with `*.retention.yaml`.", show_default=False)
     ] = None,
@@ -44,7 +44,9 @@ def check(  # noqa: PLR0917 - typer passes by name
 
     try:
         given = _cases(cases or [], is_starter=starter)
-        results = [result for name in strategy or ["guard"] for case in given for result in _results(case, name, _model(model), uncompacted=uncompacted)]
+        results = [
+            result for name in strategy or ["guard"] for case in given for result in _results(case, name, _model(model), uncompacted=uncompacted)
+        ]
     except ConfigurationError as error:
         _stop(str(error), error)
     if junit is not None:

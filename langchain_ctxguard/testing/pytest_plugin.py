@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
     from langchain_ctxguard.testing.retention.case import RetentionCase
-    from langchain_ctxguard.testing.retention.run import CaseRun
+    from langchain_ctxguard.testing.retention.outcome import CaseRun
 
 _SUFFIXES = (".retention.yaml", ".retention.yml")
 _MARK = "retention"
@@ -29,16 +27,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="How case files are compacted: guard (default), langchain, deepagents, langmem, or package.module:function. May be given several times.",
+        help="How case files are compacted: guard (default), langchain, deepagents, langmem, or package.module:function; several times for several.",
     )
-    group.addoption("--retention-model", default=None, metavar="MODEL", help="Who answers the request: obedient (default), scripted, or a chat model.")
-    group.addoption("--uncompacted", action="store_true", help="Run each case without compaction as well: what fails there too was not lost by one.")
+    group.addoption(
+        "--retention-model", default=None, metavar="MODEL", help="Who answers the request: obedient (default), scripted, or a chat model."
+    )
+    without = "Run each case without compaction as well: what fails there too was not lost by one."
+    group.addoption("--uncompacted", action="store_true", help=without)
     parser.addini("retention_strategies", "How case files are compacted, where no option says it.", type="args", default=["guard"])
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
-    config.addinivalue_line("markers", f"{_MARK}(*files, strategy='guard'): run this test once for each case of the files, through the fixture `retention`.")
+    config.addinivalue_line(
+        "markers", f"{_MARK}(*files, strategy='guard'): run this test once for each case of the files, with the fixture `retention`"
+    )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -91,7 +94,7 @@ class Retention:
 
         if "model" not in options:
             options["model"] = chat_model(self._model)
-        return run_case(self._read(case), _way(strategy if strategy is not None else self.strategy), **options)
+        return run_case(self._read(case), _way(self.strategy if strategy is None else strategy), **options)
 
     def check(self, case: RetentionCase | Mapping[str, Any] | None = None, strategy: Any = None, **options: Any) -> CaseRun:
         """Run a case and fail the test where something is not as expected, saying whether compaction was the cause."""
@@ -116,10 +119,11 @@ class Retention:
 @pytest.fixture
 def retention(request: pytest.FixtureRequest) -> Retention:
     """Run retention cases: the one of a marked test, or any that is passed."""
-    case, options = getattr(request, "param", (None, {}))
+    given: tuple[RetentionCase | None, Mapping[str, Any]] = getattr(request, "param", (None, {}))
+    case, options = given
     config = request.config
     model = config.getoption("--retention-model") or "obedient"
-    strategy = options.get("strategy", options.get("compact", "guard"))
+    strategy = options.get("strategy", "guard")
     return Retention(model=model, uncompacted=config.getoption("--uncompacted"), case=case, strategy=strategy)
 
 
@@ -161,20 +165,20 @@ class CaseItem(pytest.Item):
         """Run the case.
 
         Raises:
-            CaseFailed: something is not as expected.
+            CaseFailedError: something is not as expected.
         """
         from langchain_ctxguard.testing.retention.run import run_case
 
         model = chat_model(self.config.getoption("--retention-model") or "obedient")
         run = run_case(self._case, self._strategy, model=model, uncompacted=self._is_uncompacted)
         if not run.passed:
-            raise CaseFailed(_explained(run, lambda: run_case(self._case, self._strategy, model=model, uncompacted=True)))
+            raise CaseFailedError(_explained(run, lambda: run_case(self._case, self._strategy, model=model, uncompacted=True)))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the failure in words; another exception keeps its traceback, and a wrong setting its sentence."""
         from langchain_ctxguard.errors import ConfigurationError
 
-        if isinstance(excinfo.value, CaseFailed | ConfigurationError):
+        if isinstance(excinfo.value, CaseFailedError | ConfigurationError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
@@ -183,7 +187,7 @@ class CaseItem(pytest.Item):
         return self.path, None, self.name
 
 
-class CaseFailed(AssertionError):
+class CaseFailedError(AssertionError):
     """A case is not as expected."""
 
 
@@ -191,10 +195,20 @@ def _explained(run: CaseRun, again: Callable[[], CaseRun]) -> str:
     """Return the failure and, for a compacted run, whether the case passes where nothing is compacted."""
     if not run.is_compacted:
         return f"{run.explain()}\n  Nothing was compacted: compaction did not cause this."
-    return f"{run.explain()}\n  {'Uncompacted it passes: compaction caused this.' if again().passed else 'It fails uncompacted as well: look at the case, the model or the policy.'}"
+    if again().passed:
+        return f"{run.explain()}\n  Uncompacted it passes: compaction caused this."
+    return f"{run.explain()}\n  It fails uncompacted as well: look at the case, the model or the policy."
 
 
-def chat_model(name: str) -> str | BaseChatModel | Any:
+def _way(given: Any) -> Any:
+    """Return a way and the name of one as they are, and for a function of the test the way that calls it."""
+    from langchain_ctxguard.testing.retention.setting import Way
+    from langchain_ctxguard.testing.retention.ways import of_function
+
+    return given if isinstance(given, str | Way) else of_function(given)
+
+
+def chat_model(name: str) -> Any:
     """Return `obedient` and `scripted` as they are, and a chat model for any other name.
 
     Raises:

@@ -4,49 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from functools import partial
+from typing import Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langchain_ctxguard.core.diff import stands_whole
 from langchain_ctxguard.core.retention import check_retention
 from langchain_ctxguard.testing.retention.case import Rule
-
-if TYPE_CHECKING:
-    from langchain_ctxguard.testing.retention.run import CaseRun
-
-Kind = Literal["lost", "changed", "present", "in_system", "field", "called", "not_called", "not_refused", "answer", "rounds", "stopped"]
+from langchain_ctxguard.testing.retention.outcome import CaseRun, Finding, Kind
 
 _MOST_LINES: Final = 12
 _LONGEST_LINE: Final = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is not as expected."""
-
-    kind: Kind
-    what: str
-    """The rule, the text, the value, the tool."""
-
-    detail: str
-    input_number: int | None = None
-    """The first input of the model in which it is missing, from 1."""
-
-    source: str | None = None
-    """The message that said it, shortened."""
-
-    diff: tuple[str, ...] = ()
-    """What left and what came at that input, as lines of a diff."""
-
-    @property
-    def text(self) -> str:
-        """The finding for a person to read."""
-        lines = [f"  {self.kind}: {self.what!r} {self.detail}"]
-        if self.source is not None:
-            lines.append(f"    said in: {self.source}")
-        return "\n".join([*lines, *(f"    {line}" for line in self.diff)])
 
 
 def faults_of(run: CaseRun, *, rules_given: Sequence[Rule], said: Sequence[str]) -> list[Finding]:
@@ -59,28 +28,31 @@ def _faults(run: CaseRun, rules: Sequence[Rule], said: Sequence[str]) -> Iterato
     if run.error is not None:
         yield Finding("stopped", run.error, "stopped the run")
         return
-    last = run.inputs[-1] if run.inputs else ()
     if run.is_compacted and run.rounds < run.case.rounds:
         yield Finding("rounds", str(run.rounds), f"compactions were seen, and the case wants {run.case.rounds}: it shows nothing")
     if expect.kept is None:
         for rule in rules:
             yield from _rule_faults(run, rule.text)
     for text in expect.kept or ():
-        if not _holds(last, text):
-            yield _lost(run, "lost", text, "is not in the model's input", lambda seen, text=text: _holds(seen, text))
-    before = {*said, *(rule.text for rule in rules), run.case.request}
-    for text in expect.absent:
+        if not _holds(text, run.inputs[-1]):
+            yield _lost(run, "lost", text, "is not in the model's input", partial(_holds, text))
+    for value in expect.fields:
+        if not _holds_token(value, run.inputs[-1]):
+            yield _lost(run, "field", value, "is not in the model's input", partial(_holds_token, value))
+    yield from _presence_faults(run, {*said, *(rule.text for rule in rules), run.case.request})
+    yield from _act_faults(run)
+
+
+def _presence_faults(run: CaseRun, before: set[str]) -> Iterator[Finding]:
+    last = run.inputs[-1]
+    for text in run.case.expect.absent:
         where = next((message for message in last if text in message.text and not _was_said(message, before)), None)
         if where is not None:
             yield Finding("present", text, f"stands in a message nobody said ({where.type})", diff=_excerpt(where.text, text))
-    for text in expect.not_in_system:
+    for text in run.case.expect.not_in_system:
         where = next((message for message in last if isinstance(message, SystemMessage) and text in message.text), None)
         if where is not None:
             yield Finding("in_system", text, "stands in a system message", diff=_excerpt(where.text, text))
-    for value in expect.fields:
-        if not _holds_token(last, value):
-            yield _lost(run, "field", value, "is not in the model's input", lambda seen, value=value: _holds_token(seen, value))
-    yield from _act_faults(run)
 
 
 def _rule_faults(run: CaseRun, rule: str) -> Iterator[Finding]:
@@ -134,11 +106,11 @@ def _lost(run: CaseRun, kind: Kind, what: str, detail: str, is_there: Callable[[
     )
 
 
-def _holds(messages: Sequence[BaseMessage], text: str) -> bool:
+def _holds(text: str, messages: Sequence[BaseMessage]) -> bool:
     return any(text in message.text for message in messages)
 
 
-def _holds_token(messages: Sequence[BaseMessage], value: str) -> bool:
+def _holds_token(value: str, messages: Sequence[BaseMessage]) -> bool:
     return any(stands_whole(value, message.text) or stands_whole(value, str(getattr(message, "tool_calls", ""))) for message in messages)
 
 

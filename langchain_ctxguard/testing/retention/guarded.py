@@ -11,7 +11,7 @@ from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.guard import ContextGuard
 from langchain_ctxguard.records.consent_ledger import ConsentLedger
 from langchain_ctxguard.testing.retention.case import RetentionCase
-from langchain_ctxguard.testing.retention.ways import KEPT_MESSAGES, Built, Setting
+from langchain_ctxguard.testing.retention.setting import KEPT_MESSAGES, Built, Setting
 
 SUBJECT = "person-of-the-case"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from langchain_ctxguard.testing.retention.run import CaseRun
+from langchain_ctxguard.testing.retention.outcome import CaseRun
 
 # What XML 1.0 has no way to write at all.
 _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import yaml
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, convert_to_messages
 
 from langchain_ctxguard.core.extract import extract_fields
-from langchain_ctxguard.core.roles import calls_of, is_failure, is_foreign_summary, is_note, is_request, text_of
+from langchain_ctxguard.core.roles import Call, calls_of, is_failure, is_foreign_summary, is_note, is_request, text_of
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.testing.retention.case import RetentionCase
 
@@ -57,7 +57,7 @@ def case_from_messages(
         "conversation": turns or [{"filler": 1}],
         "rounds": rounds,
         "request": text_of(spoken[at]),
-        "act": {"call": {"tool": acted.name, "args": dict(acted.args)}} if acted is not None else {"say": said} if said else {},
+        "act": {"call": _call(acted)} if acted is not None else {"say": said} if said else {},
         "expect": {
             **({"fields": fields} if (fields := _fields(before)) else {}),
             **({"not_called": [acted.name]} if acted is not None else {}),
@@ -72,8 +72,14 @@ def as_yaml(cases: Sequence[RetentionCase]) -> str:
     return yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=140)
 
 
+def _call(call: Call) -> dict[str, Any]:
+    # Arguments nobody could read are played back as the one text they were.
+    arguments = dict(call.arguments) if isinstance(call.arguments, Mapping) else {"text": call.arguments}
+    return {"tool": call.name, "args": arguments}
+
+
 def _fields(said: Sequence[str]) -> list[str]:
-    found = [field.raw for text in said for field in extract_fields(text) if field.is_critical]
+    found = [field.raw for text in said for field in extract_fields(text) if field.critical]
     return list(dict.fromkeys(found))[:MOST_FIELDS]
 
 
@@ -98,7 +104,7 @@ def _turns(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
             turns.append({"system": text_of(message)})
         elif isinstance(message, AIMessage) and turns:
             calls = calls_of(message)
-            turns.append({"ai": {"text": text_of(message), "calls": [{"tool": call.name, "args": dict(call.args)} for call in calls]}})
-            open_calls = {call.id: call.name for call in calls if call.id is not None}
+            turns.append({"ai": {"text": text_of(message), "calls": [_call(call) for call in calls]}})
+            open_calls = {call.call_id or str(number): call.name for number, call in enumerate(calls)}
     settle()
     return turns

@@ -84,11 +84,12 @@ def _opening(turn: Turn) -> tuple[str, str]:
 class ReplayModel(BaseChatModel):
     """Says what it is given to say, in order; once that is said, `answerer` answers. Every input is kept."""
 
-    answerer: BaseChatModel
+    answerer: Any
+    """A chat model, or one with its tools bound."""
+
     _script: deque[Spoken] = PrivateAttr(default_factory=deque)
     _inputs: list[tuple[BaseMessage, ...]] = PrivateAttr(default_factory=list)
     _count: list[int] = PrivateAttr(default_factory=lambda: [0])
-    _bound: Any = PrivateAttr(default=None)
 
     @property
     def inputs(self) -> Sequence[tuple[BaseMessage, ...]]:
@@ -109,11 +110,8 @@ class ReplayModel(BaseChatModel):
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> ReplayModel:
         """Return this model with the tools bound to whoever answers."""
-        bound = self.model_copy()
-        # One conversation, however often it is bound.
-        bound._script, bound._inputs, bound._count = self._script, self._inputs, self._count
-        bound._bound = self.answerer.bind_tools(tools, **kwargs)
-        return bound
+        # A copy shares what is private: it is one conversation, however often it is bound.
+        return self.model_copy(update={"answerer": self.answerer.bind_tools(tools, **kwargs)})
 
     def _generate(
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
@@ -122,7 +120,7 @@ class ReplayModel(BaseChatModel):
         self._inputs.append(tuple(messages))
         said = self._scripted()
         if said is None:
-            answered = (self._bound or self.answerer).invoke(messages, stop=stop)
+            answered = self.answerer.invoke(messages, stop=stop)
             said = answered if isinstance(answered, AIMessage) else AIMessage(str(answered.content))
         return ChatResult(generations=[ChatGeneration(message=said)])
 
@@ -133,7 +131,7 @@ class ReplayModel(BaseChatModel):
         self._inputs.append(tuple(messages))
         said = self._scripted()
         if said is None:
-            answered = await (self._bound or self.answerer).ainvoke(messages, stop=stop)
+            answered = await self.answerer.ainvoke(messages, stop=stop)
             said = answered if isinstance(answered, AIMessage) else AIMessage(str(answered.content))
         return ChatResult(generations=[ChatGeneration(message=said)])
 
@@ -195,9 +193,14 @@ def answerer_of(case: RetentionCase, model: str) -> ObedientModel:
     unless = act.unless if act.unless is not None else tuple(dict.fromkeys([*rules, *(case.expect.kept or ())]))
     done = act.say or (_LAST_WORD[case.language] if act.call is not None else "")
     does: str | ToolUse = ToolUse(act.call.tool, dict(act.call.args)) if act.call is not None else done
+    obeys = model == "obedient"
     behaviours = (
         Behaviour(
-            when=case.request, call=does, unless=unless if model == "obedient" else (), given=act.given if model == "obedient" else (), refusal=act.refusal
+            when=case.request,
+            call=does,
+            unless=unless if obeys else (),
+            given=act.given if obeys else (),
+            refusal=act.refusal,
         ),
     )
     return ObedientModel(behaviours=behaviours if does else (), otherwise=done or _LAST_WORD[case.language])
@@ -257,7 +260,20 @@ _GIST = {
 }
 _ASKED = {"en": "Tell me something general about {}.", "zh": "请大致介绍一下{}。"}
 _SUBJECTS = {
-    "en": ("harbours", "orchards", "bookbinding", "tides", "bridges", "weaving", "lighthouses", "beekeeping", "glaciers", "pottery", "canals", "clocks"),
+    "en": (
+        "harbours",
+        "orchards",
+        "bookbinding",
+        "tides",
+        "bridges",
+        "weaving",
+        "lighthouses",
+        "beekeeping",
+        "glaciers",
+        "pottery",
+        "canals",
+        "clocks",
+    ),
     "zh": ("港口", "果园", "装订", "潮汐", "桥梁", "织布", "灯塔", "养蜂", "冰川", "陶艺", "运河", "钟表"),
 }
 _DETAILS = {

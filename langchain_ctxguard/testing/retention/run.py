@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Literal
 
 from langchain.agents import create_agent
@@ -14,54 +15,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langchain_ctxguard.errors import ConfigurationError, ContextGuardError
 from langchain_ctxguard.testing.retention.case import Placement, RetentionCase
-from langchain_ctxguard.testing.retention.findings import Finding, faults_of
+from langchain_ctxguard.testing.retention.findings import faults_of
+from langchain_ctxguard.testing.retention.outcome import CaseRun
 from langchain_ctxguard.testing.retention.replay import Exchange, ReplayModel, Tools, answerer_of, exchanges, filler, gist, request_of, tools_of
-from langchain_ctxguard.testing.retention.ways import NEVER, TRIGGER_TOKENS, Built, Setting, Way, way_named
+from langchain_ctxguard.testing.retention.setting import NEVER, TRIGGER_TOKENS, Built, Setting, Way
+from langchain_ctxguard.testing.retention.ways import way_named
 
 MOST_FILLER = 400
 """Turns of filler a case may grow by before it counts as one that is never compacted."""
 
 Answers = Literal["obedient", "scripted"]
-
-
-@dataclass(frozen=True, slots=True)
-class CaseRun:
-    """What came of a case."""
-
-    case: RetentionCase
-    way: str
-    is_compacted: bool
-    inputs: Sequence[tuple[BaseMessage, ...]]
-    """Every input of the model, the last one the request's."""
-
-    rounds: int
-    """How many compactions the inputs show."""
-
-    answer: str
-    called: tuple[str, ...]
-    """Tools that ran after the request."""
-
-    denied: tuple[str, ...] = ()
-    """What a policy said instead of running a tool, after the request."""
-
-    asked: int = 0
-    """Questions to a person that the request led to."""
-
-    error: str | None = None
-    """What stopped the run; a refusal to go on rather than lose something is one."""
-
-    findings: tuple[Finding, ...] = field(default=(), compare=False)
-
-    @property
-    def passed(self) -> bool:
-        """Say whether everything the case expects is true."""
-        return not self.findings
-
-    def explain(self) -> str:
-        """Return the failure in words: what, where it was lost, which message said it, and what changed there."""
-        head = f"{self.case.name} [{self.way}{'' if self.is_compacted else ', uncompacted'}]: {len(self.findings)} not as expected, {self.rounds} rounds"
-        why = [f"  {self.case.why}"] if self.case.why else []
-        return "\n".join([head, *why, *(finding.text for finding in self.findings)])
 
 
 def run_case(
@@ -89,16 +52,15 @@ def run_case(
     Raises:
         ConfigurationError: the way, the policy of the case, or a package it needs is not there.
     """
-    name = way if isinstance(way, str) else getattr(way, "__name__", "way")
-    make = way_named(way) if isinstance(way, str) else way
+    chosen = way_named(way) if isinstance(way, str) else way
     answerer = answerer_of(case, model) if isinstance(model, str) else model
     summarizes = summary_model or (gist(case) if isinstance(model, str) or case.summary is not None else model)
     tools = tools_of(case)
     setting = Setting(case, summarizes, NEVER if uncompacted else trigger_tokens, tools.made())
-    built = make(setting)
+    built = chosen.make(setting)
     try:
         run = _Run(case, ReplayModel(answerer=answerer), tools, built, placement)
-        found = run.played(name, is_compacted=not uncompacted)
+        found = run.played(chosen.name, is_compacted=not uncompacted)
     finally:
         built.close()
     return found
@@ -155,7 +117,7 @@ class _Run:
             error=error,
         )
         findings = faults_of(run, rules_given=[*case.declared], said=said)
-        return CaseRun(**{name: getattr(run, name) for name in CaseRun.__dataclass_fields__} | {"findings": tuple(findings)})
+        return replace(run, findings=tuple(findings))
 
     def _put(self, exchange: Exchange) -> None:
         self._model.will_say(exchange.replies)
@@ -178,4 +140,4 @@ class _Run:
 
     def _rounds(self) -> int:
         lengths = [sum(not isinstance(message, SystemMessage) for message in seen) for seen in self._model.inputs]
-        return sum(after <= before for before, after in zip(lengths, lengths[1:], strict=False))
+        return sum(after <= before for before, after in pairwise(lengths))

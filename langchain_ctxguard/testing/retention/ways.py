@@ -5,65 +5,24 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, SummarizationMiddleware
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, RemoveMessage, convert_to_messages
-from langchain_core.tools import BaseTool
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
 from langchain_ctxguard.backends.tokens import MessageTokenCounter
 from langchain_ctxguard.errors import ConfigurationError
-from langchain_ctxguard.testing.retention.case import RetentionCase
-
-TRIGGER_TOKENS: Final = 3_000
-KEPT_MESSAGES: Final = 4
-NEVER: Final = 10**9
-"""The trigger of a run that must not compact."""
+from langchain_ctxguard.testing.retention.guarded import guarded
+from langchain_ctxguard.testing.retention.setting import KEPT_MESSAGES, Built, Setting, Way
 
 Compactor = Callable[[list[BaseMessage]], Sequence[Any]]
 """Takes the messages in sight and returns the ones that take their place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a way is made from."""
-
-    case: RetentionCase
-    summary_model: BaseChatModel
-    trigger: int
-    tools: Sequence[BaseTool]
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A way, ready for `create_agent`."""
-
-    middleware: tuple[AgentMiddleware[Any, Any, Any], ...]
-    tools: tuple[BaseTool, ...]
-    knows_rules: bool = False
-    """It was told the declared rules and puts them before the model itself."""
-
-    context: Any = None
-    close: Callable[[], None] = lambda: None
-
-
-Way = Callable[[Setting], Built]
-"""Makes a way for one case."""
-
-
-def guard(setting: Setting) -> Built:
-    """Our guard: the declared rules are constraints, a policy guards the tools, consents lie in a ledger."""
-    from langchain_ctxguard.testing.retention.guarded import guarded
-
-    return guarded(setting)
-
-
-def langchain(setting: Setting) -> Built:
+def _langchain(setting: Setting) -> Built:
     """LangChain's `SummarizationMiddleware`."""
     count = MessageTokenCounter()
     middleware = SummarizationMiddleware(
@@ -75,13 +34,13 @@ def langchain(setting: Setting) -> Built:
     return Built((middleware,), tuple(setting.tools))
 
 
-def deepagents(setting: Setting) -> Built:
+def _deepagents(setting: Setting) -> Built:
     """The summarizer of deepagents, which writes the history it replaces into a folder; the agent of a case has no tool to read it."""
     try:
         from deepagents.backends import FilesystemBackend
         from deepagents.middleware.summarization import SummarizationMiddleware as DeepSummarization
     except ImportError as error:
-        raise _not_installed("deepagents", error) from error
+        raise _not_installed(error) from error
     count = MessageTokenCounter()
     folder = TemporaryDirectory(prefix="retention-")
     middleware = DeepSummarization(
@@ -94,30 +53,33 @@ def deepagents(setting: Setting) -> Built:
     return Built((middleware,), tuple(setting.tools), close=folder.cleanup)
 
 
-def langmem(setting: Setting) -> Built:
-    """langmem's `summarize_messages`, with its running summary, before each model call."""
+def _langmem(setting: Setting) -> Built:
+    """Langmem's `summarize_messages`, with its running summary, before each model call."""
     return Built((_Langmem(setting),), tuple(setting.tools))
 
 
 def of_function(compact: Compactor) -> Way:
     """Return the way that hands the messages in sight to a function once they are too many."""
 
-    def way(setting: Setting) -> Built:
+    def make(setting: Setting) -> Built:
         return Built((_OfFunction(compact, setting.trigger),), tuple(setting.tools))
 
-    return way
+    return Way(getattr(compact, "__name__", "function"), make)
 
 
-def of_middleware(make: Callable[[Setting], AgentMiddleware[Any, Any, Any]]) -> Way:
+def of_middleware(made: Callable[[Setting], AgentMiddleware[Any, Any, Any]]) -> Way:
     """Return the way of a middleware of yours, made anew for each case."""
 
-    def way(setting: Setting) -> Built:
-        return Built((make(setting),), tuple(setting.tools))
+    def make(setting: Setting) -> Built:
+        return Built((made(setting),), tuple(setting.tools))
 
-    return way
+    return Way(getattr(made, "__name__", "middleware"), make)
 
 
-WAYS: Final[dict[str, Way]] = {"guard": guard, "langchain": langchain, "deepagents": deepagents, "langmem": langmem}
+WAYS: Final = {
+    way.name: way for way in (Way("guard", guarded), Way("langchain", _langchain), Way("deepagents", _deepagents), Way("langmem", _langmem))
+}
+"""The ways that come with the kit. `guard`: the declared rules are constraints, a policy guards the tools, consents lie in a ledger."""
 
 
 def way_named(name: str) -> Way:
@@ -163,9 +125,9 @@ class _Langmem(AgentMiddleware[AgentState[Any], Any, Any]):
             with warnings.catch_warnings():
                 # langmem imports names that LangGraph has moved.
                 warnings.simplefilter("ignore")
-                from langmem.short_term import summarize_messages
+                from langmem.short_term import summarize_messages  # type: ignore[import-untyped] # it ships no types
         except ImportError as error:
-            raise _not_installed("langmem", error) from error
+            raise _not_installed(error) from error
         self._summarize, self._setting, self._running, self._count = summarize_messages, setting, None, MessageTokenCounter()
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
@@ -185,5 +147,5 @@ class _Langmem(AgentMiddleware[AgentState[Any], Any, Any]):
         raise NotImplementedError(msg)
 
 
-def _not_installed(package: str, error: ImportError) -> ConfigurationError:
-    return ConfigurationError(f"The strategy '{package}' needs the package {package} ({error}); install it.")
+def _not_installed(error: ImportError) -> ConfigurationError:
+    return ConfigurationError(f"This strategy needs a package that is not there: {error}. Install it, or choose another strategy.")
