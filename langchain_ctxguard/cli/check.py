@@ -13,6 +13,7 @@ from langchain_ctxguard.cli.printable import printable
 if TYPE_CHECKING:
     from langchain_ctxguard.testing.retention.case import RetentionCase
     from langchain_ctxguard.testing.retention.junit import TimedRun
+    from langchain_ctxguard.testing.retention.outcome import CaseRun
 
 _FOUND = 1
 _CANNOT_START = 2
@@ -77,17 +78,22 @@ def _cases(paths: list[Path], *, is_starter: bool) -> list[RetentionCase]:
 
 def _results(case: RetentionCase, strategy: str, model: Any, *, uncompacted: bool) -> list[TimedRun]:
     from langchain_ctxguard.testing.retention.junit import TimedRun
+    from langchain_ctxguard.testing.retention.outcome import cause
+
+    run, seconds = _timed(case, strategy, model, uncompacted=False)
+    verdict = "" if run.passed else cause(run, lambda: _timed(case, strategy, model, uncompacted=True)[0])
+    found = [TimedRun(run, seconds, verdict)]
+    if uncompacted:
+        found.append(TimedRun(*_timed(case, strategy, model, uncompacted=True)))
+    return found
+
+
+def _timed(case: RetentionCase, strategy: str, model: Any, *, uncompacted: bool) -> tuple[CaseRun, float]:
     from langchain_ctxguard.testing.retention.run import run_case
 
     start = time.perf_counter()
-    run = run_case(case, strategy, model=model)
-    seconds = time.perf_counter() - start
-    if run.passed and not uncompacted:
-        return [TimedRun(run, seconds)]
-    start = time.perf_counter()
-    plain = run_case(case, strategy, model=model, uncompacted=True)
-    verdict = "" if run.passed else "Uncompacted it passes: compaction caused this." if plain.passed else "It fails uncompacted as well."
-    return [TimedRun(run, seconds, verdict), *([TimedRun(plain, time.perf_counter() - start)] if uncompacted else [])]
+    run = run_case(case, strategy, model=model, uncompacted=uncompacted)
+    return run, time.perf_counter() - start
 
 
 def _model(name: str) -> Any:

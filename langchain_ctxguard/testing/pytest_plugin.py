@@ -192,12 +192,10 @@ class CaseFailedError(AssertionError):
 
 
 def _explained(run: CaseRun, again: Callable[[], CaseRun]) -> str:
-    """Return the failure and, for a compacted run, whether the case passes where nothing is compacted."""
-    if not run.is_compacted:
-        return f"{run.explain()}\n  Nothing was compacted: compaction did not cause this."
-    if again().passed:
-        return f"{run.explain()}\n  Uncompacted it passes: compaction caused this."
-    return f"{run.explain()}\n  It fails uncompacted as well: look at the case, the model or the policy."
+    """Return the failure, and whether compaction caused it."""
+    from langchain_ctxguard.testing.retention.outcome import cause
+
+    return f"{run.explain()}\n  {cause(run, again)}"
 
 
 def _way(given: Any) -> Any:

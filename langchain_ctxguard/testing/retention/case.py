@@ -234,9 +234,7 @@ def cases_in(data: Any, *, place: str) -> list[RetentionCase]:
     Raises:
         ConfigurationError: naming the file and the case.
     """
-    listed = data.get("cases") if isinstance(data, Mapping) and set(data) <= {"cases", "version"} else data
-    if isinstance(listed, Mapping):
-        listed = [listed]
+    listed = data.get("cases") if isinstance(data, Mapping) else data
     if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
         msg = f"{place}: a case file holds `cases:` and a list of at least one case. Docs: docs/retention-kit.md."
         raise ConfigurationError(msg)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -80,3 +80,19 @@ class CaseRun:
         )
         why = [f"  {self.case.why}"] if self.case.why else []
         return "\n".join([head, *why, *(finding.text for finding in self.findings)])
+
+
+def cause(run: CaseRun, again: Callable[[], CaseRun]) -> str:
+    """Return in a sentence whether compaction caused a failure.
+
+    Args:
+        run: A run that failed.
+        again: Runs the same case uncompacted; called only where that says something.
+    """
+    if not run.is_compacted:
+        return "Nothing was compacted: compaction did not cause this."
+    if all(finding.kind == "rounds" for finding in run.findings):
+        return "It was not compacted often enough: make the case longer, or look whether the strategy compacts at all."
+    if again().passed:
+        return "Uncompacted it passes: compaction caused this."
+    return "It fails uncompacted as well: look at the case, the model or the policy."

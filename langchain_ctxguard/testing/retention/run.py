@@ -21,7 +21,7 @@ from langchain_ctxguard.testing.retention.replay import Exchange, ReplayModel, T
 from langchain_ctxguard.testing.retention.setting import NEVER, TRIGGER_TOKENS, Built, Setting, Way
 from langchain_ctxguard.testing.retention.ways import way_named
 
-MOST_FILLER = 400
+MOST_FILLER = 120
 """Turns of filler a case may grow by before it counts as one that is never compacted."""
 
 Answers = Literal["obedient", "scripted"]
