@@ -48,12 +48,13 @@ class State(NamedTuple):
         """Return a new object that holds the same, and shares nothing with any other that can change."""
         fields = self.fields.copy()
         for name in self.parts:
-            fields[name] = _fresh(fields[name])
+            part = fields[name]
+            fields[name] = {} if part is _NO_DICT else [] if part is _NO_LIST else _fresh(part)
         made = object.__new__(self.kind)
         put = object.__setattr__
         put(made, "__dict__", fields)
         put(made, "__pydantic_fields_set__", set(self.given))
-        put(made, "__pydantic_extra__", None if self.extra is None else _fresh(self.extra))
+        put(made, "__pydantic_extra__", {} if self.extra is _NO_DICT else _fresh(self.extra))
         put(made, "__pydantic_private__", None)
         return made
 

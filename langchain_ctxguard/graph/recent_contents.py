@@ -85,12 +85,15 @@ class RecentContents:
                 self._drop(place.thread)
                 space = self._spaces[place.thread] = _Space(place)
             self._spaces.move_to_end(place.thread)
-            if space.size + sum(size + _BESIDE for _, size in contents.values()) > _LARGEST:
+            new = {name: found for name, found in contents.items() if name not in space.contents}
+            if space.size + sum(size + _BESIDE for _, size in new.values()) > _LARGEST:
                 self._only(space, needed)
-            for name, (content, size) in contents.items():
+            for name, (content, size) in new.items():
                 if space.size + size + _BESIDE > _LARGEST:
                     break
-                self._put(space, name, content, size)
+                space.contents[name] = (content, size)
+                space.size += size + _BESIDE
+                self._size += size + _BESIDE
             while self._size > _LARGEST:
                 self._drop(next(iter(self._spaces)))
 
@@ -102,13 +105,6 @@ class RecentContents:
     def _at(self, place: Place) -> _Space | None:
         space = self._spaces.get(place.thread)
         return space if space is not None and space.place == place else None
-
-    def _put(self, space: _Space, name: bytes, content: Content, size: int) -> None:
-        old = space.contents.get(name)
-        grown = size + _BESIDE if old is None else size - old[1]
-        space.contents[name] = (content, size)
-        space.size += grown
-        self._size += grown
 
     def _only(self, space: _Space, names: Sequence[bytes]) -> None:
         was = space.size
