@@ -40,9 +40,10 @@ from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.pinned import PinnedFiles
 from langchain_ctxguard.graph.standing import synthetic
 from langchain_ctxguard.graph.state import GuardedAgentState
+from langchain_ctxguard.graph.steps import Ask, Check, Drive, Step
 from langchain_ctxguard.graph.thread_standing import ThreadStanding
 from langchain_ctxguard.graph.trace import COUNTS_ONLY
-from langchain_ctxguard.graph.turns import Ask, Check, Drive, Step, Turns
+from langchain_ctxguard.graph.turns import Turns
 from langchain_ctxguard.graph.verify import afailures, failures
 from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.archive import ArchivedMessage
