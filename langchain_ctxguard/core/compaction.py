@@ -20,6 +20,7 @@ from langchain_ctxguard.core.effects import (
     CountTokens,
     Decided,
     Effect,
+    Prepare,
     Spending,
     Stage,
     Summarize,
@@ -89,6 +90,8 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     if isinstance(found, CompactionRecord):
         return Compacted(situation.head, before, found, fields=fields_of(situation.head))
     found = replace(found, began=began)
+    if plan.prepare is not None:
+        yield Prepare(plan.prepare)
     yield Stage("extract")
     # Read here, where a trace shows what it takes; a bench reads its fields once.
     found.watched  # noqa: B018
