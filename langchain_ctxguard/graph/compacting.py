@@ -119,7 +119,7 @@ class Compacting:
         situation = self._reader.situation(attempt.call).situation
         waiting = self._memory.waiting(attempt.call, situation.head, attempt.why)
         if waiting is not None and _tells(waiting.head, crossing.copied):
-            return Drive(_again(waiting), None, is_repeat=True)
+            return Drive(_again(waiting), None, is_repeat=True, facts={"is_repeat": True, "version": waiting.head.version})
         summarizer = self._summarizer or (summarizer_of(model) if model is not None else None)
         settings, coding = self._settings, self._coding()
         plan = Plan(
@@ -148,8 +148,9 @@ class Compacting:
             person = asked_in_graph
             summarizer = self._drafts.kept_by(summarizer or self._engine.summarizer, attempt.call.thread)
         facts = {
+            "trigger": attempt.why,
             "parent": situation.head.version,
-            "rules": rules_fingerprint(situation.rules),
+            "constraints": rules_fingerprint(situation.rules),
             "consents": crossing.copied.digest,
         }
         place = place_of(attempt.call)
