@@ -31,6 +31,7 @@ from langchain_ctxguard.core.effects import (
     NoteCall,
     NoteWork,
     PortFailed,
+    Prepare,
     PutContent,
     ReadBudgets,
     ReadCalls,
@@ -128,6 +129,9 @@ class Engine:
                     result: Result = end.value
                     return result
                 match effect:
+                    case Prepare():
+                        answer = None
+                        self._prepared(effect)
                     case Summarize():
                         answer = self._summarize(effect, who)
                     case AskPerson() | Append() | AskAboutCalls() | AskedBefore() | ResolveCall():
@@ -180,6 +184,9 @@ class Engine:
                     result: Result = end.value
                     return result
                 match effect:
+                    case Prepare():
+                        answer = None
+                        await asyncio.to_thread(self._prepared, effect)
                     case Summarize():
                         answer = await self._asummarize(effect, who)
                     case AskPerson() | Append() | AskAboutCalls() | AskedBefore() | ResolveCall():
@@ -213,6 +220,14 @@ class Engine:
     def record(self, fact: Fact) -> None:
         """Tell the hooks about something that happened."""
         self._hooks.record(fact)
+
+    def _prepared(self, effect: Prepare) -> None:
+        """Let the application get ready; whatever fails there is told to the hooks, and the compaction goes on."""
+        try:
+            effect.call()
+        except Exception as error:  # noqa: BLE001 - no hand-over is worth a run
+            detail = f"What was to be done before a compaction failed ({_name_of(error)}); the compaction goes on without it."
+            self.record(ContextEvent(kind="preparation_failed", detail=detail))
 
     def _at_once(
         self, effect: AskPerson | Append | AskAboutCalls | AskedBefore | ResolveCall, person: Person | None, hands: CallHands | None

@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from langchain_ctxguard.cli.printable import printable
+from langchain_ctxguard.cli.about import described
+from langchain_ctxguard.cli.printable import echo, printable
 from langchain_ctxguard.cli.savers import saver_at
-from langchain_ctxguard.cli.versions import Namespace, Tenant, fail, opened
+from langchain_ctxguard.cli.stores import Namespace, Tenant, fail, opened
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 
+@described(
+    """ctxguard case chat.json --rule "Never delete an order." -o orders.retention.yaml""",
+    cannot="the source cannot be read, or has no such request",
+)
 def case(
     source: Annotated[str, typer.Argument(metavar="FILE|THREAD", help="A transcript; a thread where --checkpointer is given.", show_default=False)],
     *,
@@ -39,12 +44,7 @@ def case(
     tenant: Tenant = "default",
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """Write the conversation of a run as a case: what it did about the request must not happen again. Read it over before you keep it.
-
-    Example: ctxguard case run.json --rule "Never delete an order." -o orders.retention.yaml
-
-    Exit codes: 0 done; 2 the source cannot be read, or has no such request.
-    """
+    """Write the conversation of a run as a case: what it did about the request must not happen again. Read it over before you keep it."""
     from langchain_ctxguard.cli.outcomes import write_json, write_text
     from langchain_ctxguard.domain.config import GuardConfig
     from langchain_ctxguard.errors import ContextGuardError
@@ -54,14 +54,14 @@ def case(
         found, messages = _thread(source, checkpointer, store, namespace, tenant) if checkpointer is not None else _file(source, run)
         declared = [] if config is None else [constraint.text for constraint in GuardConfig.from_file(config).constraints]
         made = case_from_messages(messages, name=name or found, rules=[*declared, *(rule or ())], request=request, rounds=rounds)
-        if as_json:
-            write_json({"version": 1, "cases": [made.model_dump(mode="json", exclude_defaults=True)]}, out)
-        else:
+        if out is not None or not as_json:
             write_text(as_yaml([made]), out)
+        if as_json:
+            write_json({"version": 1, "cases": [made.model_dump(mode="json", exclude_defaults=True)]}, None)
     except (ContextGuardError, OSError) as error:
         fail("case", str(error), error)
-    if out is not None:
-        typer.echo(printable(f"Case '{made.name}' with {len(made.conversation)} turns was written to {out}. Try it: ctxguard check {out}"))
+    if out is not None and not as_json:
+        echo(printable(f"Case '{made.name}' with {len(made.conversation)} turns was written to {out}. Try it: ctxguard check {out}"))
 
 
 def _file(source: str, run: str | None) -> tuple[str, list[BaseMessage]]:

@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from langchain_ctxguard.cli.printable import printable
+from langchain_ctxguard.cli.about import CANNOT, FOUND, described
+from langchain_ctxguard.cli.printable import echo, printable
 
 if TYPE_CHECKING:
     from langchain_ctxguard.testing.retention.case import RetentionCase
     from langchain_ctxguard.testing.retention.junit import TimedRun
     from langchain_ctxguard.testing.retention.outcome import CaseRun
 
-_FOUND = 1
-_CANNOT_START = 2
 
-
+@described(
+    "ctxguard check --starter --strategy guard",
+    done="all as expected",
+    found="something is not",
+    cannot="a file, a strategy or a model cannot be used",
+)
 def check(
     cases: Annotated[
         list[Path] | None, typer.Argument(metavar="[CASES]...", help="Case files, or folders with `*.retention.yaml`.", show_default=False)
@@ -33,12 +37,7 @@ def check(
     junit: Annotated[Path | None, typer.Option(help="Write the results as JUnit XML.", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Play conversations back, compact them, put a dangerous request, and say what was lost.
-
-    Example: ctxguard check --starter --strategy guard --strategy langchain
-
-    Exit codes: 0 all as expected, 1 something is not, 2 a file, strategy or model cannot be used.
-    """
+    """Play conversations back, compact them, put a dangerous request, and say what was lost."""
     from langchain_ctxguard.cli.outcomes import write_json
     from langchain_ctxguard.errors import ConfigurationError
     from langchain_ctxguard.testing.retention.junit import junit as junit_text
@@ -61,9 +60,9 @@ def check(
     else:
         for result in results:
             _say(result)
-        typer.echo(f"{len(results)} runs, {len(failed)} failed.")
+        echo(f"{len(results)} runs, {len(failed)} failed.")
     if failed:
-        raise typer.Exit(_FOUND)
+        raise typer.Exit(FOUND)
 
 
 def _cases(paths: list[Path], *, is_starter: bool) -> list[RetentionCase]:
@@ -113,10 +112,10 @@ def _model(name: str) -> Any:
 def _say(result: TimedRun) -> None:
     run = result.run
     plain = "" if run.is_compacted else "\tuncompacted"
-    typer.echo(printable(f"{'ok' if run.passed else 'FAILED'}\t{run.way}\t{run.case.path}\t{run.case.name}{plain}", keep="\t"))
+    echo(printable(f"{'ok' if run.passed else 'FAILED'}\t{run.way}\t{run.case.path}\t{run.case.name}{plain}", keep="\t"))
     if not run.passed:
         for line in [*run.explain().splitlines()[1:], *([f"  {result.verdict}"] if result.verdict else [])]:
-            typer.echo(printable(line))
+            echo(printable(line))
 
 
 def _as_data(result: TimedRun) -> dict[str, Any]:
@@ -138,5 +137,5 @@ def _as_data(result: TimedRun) -> dict[str, Any]:
 
 
 def _stop(sentence: str, cause: BaseException | None = None) -> NoReturn:
-    typer.echo(printable(f"ctxguard check: {sentence}"), err=True)
-    raise typer.Exit(_CANNOT_START) from cause
+    echo(printable(f"ctxguard check: {sentence}"), err=True)
+    raise typer.Exit(CANNOT) from cause

@@ -21,6 +21,7 @@ from langchain_ctxguard.core.effects import (
     CountTokens,
     Decided,
     Effect,
+    Prepare,
     Show,
     Spending,
     Stage,
@@ -92,6 +93,8 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     if isinstance(found, CompactionRecord):
         return Compacted(situation.head, before, found, fields=fields_of(situation.head))
     found = replace(found, began=began)
+    if plan.prepare is not None:
+        yield Prepare(plan.prepare)
     yield Show(partial(leaving_texts, found))
     yield Stage("extract")
     # Read here, where a trace shows what it takes; a bench reads its fields once.

@@ -84,6 +84,13 @@ class Summarize:
 
 
 @dataclass(frozen=True, slots=True)
+class Prepare:
+    """Have something done before anything leaves the view, e.g. a hand-over written. Answered by `None`: what fails there stops no compaction."""
+
+    call: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
 class SummaryFailure:
     """Why there is no draft. Names and reasons only: the words of an error never become context."""
 
@@ -393,5 +400,5 @@ ToolAnswer = (
     | Mapping[str, Any]
     | None
 )
-Effect = Summarize | AskPerson | Append | Show | Stage | ToolEffect
+Effect = Summarize | AskPerson | Append | Prepare | Show | Stage | ToolEffect
 Answer = SummaryDraft | SummaryFailure | Decided | ToolAnswer
