@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.domain.constraint import Constraint
     from langchain_ctxguard.domain.control import ControlField
     from langchain_ctxguard.domain.extensions import Extensions
+    from langchain_ctxguard.domain.handoff import Handoff
     from langchain_ctxguard.domain.policy import ToolPolicy, ToolRequest, Verdict
     from langchain_ctxguard.domain.summary import StructuredSummary
     from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
@@ -58,6 +59,7 @@ _HOMES = {
     "GuardConfig": "domain.config",
     "GuardStore": "backends.store",
     "GuardedState": "graph.state",
+    "Handoff": "domain.handoff",
     "PinConstraints": "graph.nodes",
     "PolicyToolNode": "graph.tools",
     "RollbackContext": "graph.nodes",
@@ -96,6 +98,7 @@ __all__ = [
     "GuardConfig",
     "GuardStore",
     "GuardedState",
+    "Handoff",
     "PinConstraints",
     "PolicyToolNode",
     "RollbackContext",

@@ -30,6 +30,7 @@ from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.standing import Mode
 from langchain_ctxguard.domain.unset import UNSET, Unset
+from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
 from langchain_ctxguard.graph.call_site import in_sight
 from langchain_ctxguard.graph.gate import ToolGate, Wrapping
@@ -192,6 +193,19 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             StoreError: it cannot be written.
         """
         self.standing(thread).set_mode(mode, by=by)
+
+    def end_phase(self, thread: str, reason: str = "a stage of the work is over") -> None:
+        """Say that a stage of a thread's work is over: its next model call compacts first, however full the window is.
+
+        It is on record, so that it holds in another process too. `compact_context` is the tool by which an agent says so itself.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        self.turns.standing.log.end_phase(thread, reason or "a stage of the work is over", by="application")
+        self.turns.engine.record(
+            ContextEvent(kind="phase_ended", detail="The application ended a stage; the next model call of its thread compacts.")
+        )
 
     def mark_synthetic(self, thread: str, *messages: BaseMessage | str) -> None:
         """Say of messages in the user role, by id, that no person wrote them; see `ThreadStanding.mark_synthetic`."""
