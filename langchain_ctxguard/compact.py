@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_ctxguard.core.compaction import Compacted, Plan, Situation, compaction_flow, fields_of
 from langchain_ctxguard.core.dialect import listed, read_messages, write_like
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect
+from langchain_ctxguard.core.render import rules_fingerprint
 from langchain_ctxguard.core.resolve import check_conflicts, resolve
 from langchain_ctxguard.core.situation import Crossing, FieldPlan
 from langchain_ctxguard.core.units import MOVED
@@ -111,7 +112,7 @@ def compact_messages(
         RetentionError: a view given back lost its rules and `on_violation` is "stop".
     """
     job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep, now, extensions)
-    return job.done(job.engine.run(job.flow()))
+    return job.done(job.engine.run(job.flow(), facts=job.facts))
 
 
 async def acompact_messages(
@@ -130,7 +131,7 @@ async def acompact_messages(
 ) -> Compaction:
     """Compact a conversation as `compact_messages` does, without blocking the event loop on a model."""
     job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep, now, extensions)
-    return job.done(await job.engine.arun(job.flow()))
+    return job.done(await job.engine.arun(job.flow(), facts=job.facts))
 
 
 def config_of(config: GuardConfig | str | Path | None) -> GuardConfig:
@@ -271,6 +272,12 @@ class _Job:
             count=counter_of(token_counter, summarizer),
             engine=engine,
         )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a trace shows beforehand."""
+        situation = self.found.situation
+        return {"trigger": self.plan.trigger, "parent": situation.head.version, "constraints": rules_fingerprint(situation.rules)}
 
     def flow(self) -> Generator[Effect, Answer, Compacted]:
         """Return the flow, or the short one that leaves a list alone that fits its budget."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from langchain_ctxguard.cli.printable import printable
+from langchain_ctxguard.cli.about import described
+from langchain_ctxguard.cli.printable import echo, printable
 
 if TYPE_CHECKING:
     from langchain_ctxguard.core.enforcement import Standing
@@ -21,15 +22,13 @@ _HEADINGS = ("id", "version", "authority", "scope", "severity", "enforcement", "
 _STYLES = {"enforced": "green", "checked": "yellow", "shown": "dim", "unenforced": "bold red"}
 
 
+@described("ctxguard constraints --config ctxguard.yaml", cannot="the file cannot be used")
 def constraints(
     *,
     config: Annotated[Path, typer.Option(help="The config file to read.")] = Path("ctxguard.yaml"),
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
 ) -> None:
-    """List the rules of a config file and say of each whether it is enforced or only shown to the model.
-
-    Exit codes: 0 done, 2 the file cannot be used.
-    """
+    """List the rules of a config file and say of each whether it is enforced or only shown to the model."""
     from langchain_ctxguard.backends.checks import prepared_check
     from langchain_ctxguard.cli.outcomes import write_json
     from langchain_ctxguard.core.enforcement import standing_of
@@ -43,7 +42,7 @@ def constraints(
             if rule.validator is not None and not isinstance(rule.validator, str):
                 prepared_check(rule)
     except ConfigurationError as error:
-        typer.echo(printable(f"ctxguard constraints: {error}", keep="\n"), err=True)
+        echo(printable(f"ctxguard constraints: {error}", keep="\n"), err=True)
         raise typer.Exit(_CANNOT_START) from error
     enforced, asked = (loaded.tools.enforced, loaded.tools.asked) if loaded.tools is not None else ((), ())
     found = [(rule, standing_of(rule, enforced_by=enforced, asked_by=asked)) for rule in rules]
@@ -51,7 +50,7 @@ def constraints(
         write_json({"constraints": [_as_data(rule, standing) for rule, standing in found]}, None)
         return
     _print_table(found)
-    typer.echo(_closing(found, source=printable(str(config))))
+    echo(_closing(found, source=printable(str(config))))
 
 
 def _as_data(rule: Constraint, standing: Standing) -> dict[str, Any]:
@@ -86,7 +85,7 @@ def _print_table(found: Sequence[tuple[Constraint, Standing]]) -> None:
     lines = [_cells(rule, standing) for rule, standing in found]
     if not sys.stdout.isatty():
         for cells in [_HEADINGS, *lines]:
-            typer.echo("\t".join(cells))
+            echo("\t".join(cells))
         return
     from rich import box
     from rich.console import Console

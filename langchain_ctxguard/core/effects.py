@@ -11,8 +11,9 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.domain.approval import Approver
 from langchain_ctxguard.domain.budget import Budgets, Charge
 from langchain_ctxguard.domain.consent import Consents
-from langchain_ctxguard.domain.control import FieldChange
+from langchain_ctxguard.domain.control import ControlField, FieldChange
 from langchain_ctxguard.domain.policy import ToolRequest, Verdict
+from langchain_ctxguard.domain.shown import CompactionTexts
 from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.domain.summary import StructuredSummary, SummaryDraft
 from langchain_ctxguard.domain.tool_call import CallEvent, CallLedger, CallRecord, Question
@@ -69,6 +70,9 @@ class SummaryRequest:
     language: str | None = None
     """Language of the conversation, where known."""
 
+    fields: tuple[ControlField, ...] | None = None
+    """The control fields in force whose value stands in no message that stays, as the ledger has them; `None`: nobody looked for them."""
+
     spent: Spending = field(default_factory=Spending, compare=False)
     """Where a summarizer notes what it costs, over all attempts."""
 
@@ -80,6 +84,13 @@ class Summarize:
     request: SummaryRequest
     by: Literal["summarizer", "fallback"]
     attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Have something done before anything leaves the view, e.g. a hand-over written. Answered by `None`: what fails there stops no compaction."""
+
+    call: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +115,13 @@ class Stage:
 
     name: Literal["extract", "verify"] | None
     """`None`: nothing of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Show the words of a compaction to hooks that were asked to; nobody makes them where there is none. Answered by `None`."""
+
+    texts: Callable[[], CompactionTexts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,5 +403,5 @@ ToolAnswer = (
     | Mapping[str, Any]
     | None
 )
-Effect = Summarize | AskPerson | Append | Stage | ToolEffect
+Effect = Summarize | AskPerson | Append | Prepare | Show | Stage | ToolEffect
 Answer = SummaryDraft | SummaryFailure | Decided | ToolAnswer

@@ -165,6 +165,9 @@ class Plan:
     crossing: Crossing = field(default_factory=Crossing)
     """What crosses by being copied, and what must hold afterwards."""
 
+    prepare: Callable[[], None] | None = None
+    """Called once it is settled that something leaves the view, before anybody is asked for a summary."""
+
     clock: Callable[[], float] | None = None
     """Seconds that pass, for the record; `None`: nobody measures."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 from langchain_ctxguard.engine import Engine, Person, summarizer_of
 from langchain_ctxguard.errors import ContextBudgetError, InvariantError
+from langchain_ctxguard.graph.coding import Coding
 from langchain_ctxguard.graph.due import Due
 from langchain_ctxguard.graph.eviction import StateChange
 from langchain_ctxguard.graph.inferring import Inferring
@@ -28,11 +29,13 @@ from langchain_ctxguard.graph.late import LateFindings
 from langchain_ctxguard.graph.on_record import OnRecord, Work
 from langchain_ctxguard.graph.pacing import Windows
 from langchain_ctxguard.graph.person import Drafts, asked_in_graph
+from langchain_ctxguard.graph.phases import closed
 from langchain_ctxguard.graph.reading import Reader, Reading
 from langchain_ctxguard.graph.remembered import Memory
 from langchain_ctxguard.graph.steps import Attempt, Drive, Made, full, place_of
 from langchain_ctxguard.graph.thread_record import ThreadRecord
 from langchain_ctxguard.ports import Summarizer
+from langchain_ctxguard.records.standing import StandingLog
 
 
 class Compacting:
@@ -55,6 +58,8 @@ class Compacting:
         thread_record: ThreadRecord,
         on_record: OnRecord | None,
         redact: Redactor | None,
+        standing: StandingLog,
+        coding: Callable[[], Coding | None],
     ) -> None:
         """Bind what a compaction asks, and where it goes on record."""
         self._settings = settings
@@ -71,10 +76,17 @@ class Compacting:
         self._thread_record = thread_record
         self._on_record = on_record
         self._redact = redact
+        self._standing = standing
+        self._coding = coding
         self._drafts = Drafts()
 
     def made(self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None, change: StateChange) -> Generator[Drive | Work, Any, Made]:
         """Drive a compaction, put what it came to on record, and return the head to store and the view to send."""
+        made = yield from self._made(attempt, reading, model=model, run=run, change=change)
+        yield from closed(attempt.why, attempt.call.where, self._standing, self._thread_record.unread, blocks=self._thread_record.blocks)
+        return made
+
+    def _made(self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None, change: StateChange) -> Generator[Drive | Work, Any, Made]:
         crossing = yield from self._thread_record.crossing(attempt.call)
         call, drive = attempt.call, self._drive(attempt, model, crossing)
         place, on_record = place_of(call), self._on_record
@@ -107,9 +119,9 @@ class Compacting:
         situation = self._reader.situation(attempt.call).situation
         waiting = self._memory.waiting(attempt.call, situation.head, attempt.why)
         if waiting is not None and _tells(waiting.head, crossing.copied):
-            return Drive(_again(waiting), None, is_repeat=True)
+            return Drive(_again(waiting), None, is_repeat=True, facts={"is_repeat": True, "version": waiting.head.version})
         summarizer = self._summarizer or (summarizer_of(model) if model is not None else None)
-        settings = self._settings
+        settings, coding = self._settings, self._coding()
         plan = Plan(
             settings=settings,
             trigger=attempt.why,
@@ -120,6 +132,7 @@ class Compacting:
             min_kept=self._due.min_kept(attempt),
             inferred=self._inferring.mode,
             fields=self._fields,
+            prepare=None if coding is None else coding.preparing(attempt.call, model),
             clock=time.perf_counter,
             redact=self._redact,
             crossing=crossing,
@@ -135,8 +148,9 @@ class Compacting:
             person = asked_in_graph
             summarizer = self._drafts.kept_by(summarizer or self._engine.summarizer, attempt.call.thread)
         facts = {
+            "trigger": attempt.why,
             "parent": situation.head.version,
-            "rules": rules_fingerprint(situation.rules),
+            "constraints": rules_fingerprint(situation.rules),
             "consents": crossing.copied.digest,
         }
         place = place_of(attempt.call)

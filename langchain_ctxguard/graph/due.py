@@ -9,6 +9,7 @@ from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted
 from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.graph.pacing import Windows, pace_of, triggered
+from langchain_ctxguard.graph.phases import ASKED_FOR, asked_for
 from langchain_ctxguard.graph.reading import Call, Reader, Reading
 from langchain_ctxguard.graph.remembered import Memory
 from langchain_ctxguard.graph.steps import Attempt, full
@@ -42,12 +43,23 @@ class Due:
         self._reader.recount(call)
         return self.read(call)
 
+    def wanted(self, call: Call, reading: Reading, model: Any, run: str | None, why: str) -> tuple[Attempt | None, Reading]:
+        """Return the attempt that somebody asks for before the window is full, `None` where the run has made its compactions."""
+        if self._memory.runs_of(run, call) >= self._settings.max_compactions:
+            return None, reading
+        reading = self.counted(call)
+        window, is_known = self._windows.of(model)
+        pace = pace_of(self._settings, window).scaled(reading.own / max(reading.tokens, 1))
+        return Attempt(call, why, pace, limit=pace.window if is_known else None), reading
+
     def attempt(self, call: Call, reading: Reading, model: Any, run: str | None) -> tuple[Attempt | None, Reading]:
         """Return the attempt that is due for a reading, `None` where none is, and the reading it rests on.
 
         Raises:
             ContextBudgetError: the window is full and nothing may leave it.
         """
+        if wanted := asked_for(call):
+            return self.wanted(call, reading, model, run, wanted)
         settings = self._settings
         window, is_known = self._windows.of(model)
         for _ in range(2):
@@ -79,7 +91,8 @@ class Due:
             return 0.0
         if self._settings.min_kept is not None:
             return self._settings.min_kept
-        return 0.0 if "messages" in attempt.why.split("+") else MIN_KEPT
+        # Whoever ends a stage wants room for the next one.
+        return 0.0 if {"messages", *ASKED_FOR} & set(attempt.why.split("+")) else MIN_KEPT
 
     def rest(self, call: Call, reading: Reading) -> None:
         """Look at a view in which nothing could be evicted again when it has grown."""

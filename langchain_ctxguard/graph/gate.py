@@ -83,6 +83,10 @@ class ToolGate:
         self._left = None if archived is None else LeftState(archived)
         self._read_to: Bounded[int] = Bounded(_THREADS)
 
+    def add_policy(self, policy: Policy) -> None:
+        """Have one more policy decide about every call; the strictest verdict holds."""
+        self.policy = (*self.policy, policy)
+
     def attend(self, work: WorkRecord) -> None:
         """Have the record of an agent's work heard before each call, and told after it, whichever way the call comes by here.
 
@@ -247,12 +251,12 @@ class ToolGate:
     def settle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Judge a call, and run it where it is allowed."""
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
-        return self.engine.run(flow, name="tool_call", ledgers=self.ledgers, hands=hands)
+        return self.engine.run(flow, name="tool_call", ledgers=self.ledgers, hands=hands, facts=_facts_of(request))
 
     async def asettle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Do as `settle` does, without blocking the event loop."""
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
-        return await self.engine.arun(flow, name="tool_call", ledgers=self.ledgers, hands=hands)
+        return await self.engine.arun(flow, name="tool_call", ledgers=self.ledgers, hands=hands, facts=_facts_of(request))
 
     def judge(self, request: ToolRequest, site: Site) -> PolicyJudge:
         """Return who decides about a call; what was said in the thread is read where a rule looks at it."""
@@ -320,6 +324,11 @@ class ToolGate:
             if key[0] is not None and not key[1]:
                 self._read_to.put(key[0], 0)
         return origins.follow(messages, is_root=is_root)
+
+
+def _facts_of(request: ToolRequest) -> dict[str, Any]:
+    """Return what a trace shows of a call beforehand."""
+    return {"tool": request.tool, "call_id": request.call_id, "thread": request.thread, "namespace": request.namespace}
 
 
 def _since_request(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:

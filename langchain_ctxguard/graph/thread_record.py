@@ -32,6 +32,11 @@ class ThreadRecord:
         self._reader = reader
         self._on_record = on_record
         self._blocks = blocks
+        self.blocks = blocks
+        """Whether asking the records may wait for a database."""
+
+        self.unread = copies.unread
+        """Told of a record that could not be read or written."""
 
     def stood(self, where: Whereabouts, messages: Sequence[BaseMessage]) -> Generator[Work, Any, StandingState | None]:
         """Return where the thread stands, `None` where that cannot be read; close the open question where a person answered it."""

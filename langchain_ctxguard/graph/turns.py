@@ -33,7 +33,7 @@ from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.core.settle import inferred_in
 from langchain_ctxguard.core.situation import FieldPlan
-from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
+from langchain_ctxguard.domain.config import DEFAULT_WINDOW, CompactionSettings, ContextSize, GuardConfig, Trigger, trigger_clauses
 from langchain_ctxguard.domain.constraint import Constraint, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.context_version import ContextPlace
@@ -48,6 +48,7 @@ from langchain_ctxguard.engine import Engine, consents_of, counter_of, extractor
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.answers import Answers
 from langchain_ctxguard.graph.call_facts import FactsOfCalls
+from langchain_ctxguard.graph.coding import Coding, named_system, room_of, worked
 from langchain_ctxguard.graph.compacting import Compacting
 from langchain_ctxguard.graph.copies import Copies
 from langchain_ctxguard.graph.deferred import DeferredCheck
@@ -59,7 +60,7 @@ from langchain_ctxguard.graph.inferring import Inferring
 from langchain_ctxguard.graph.late import LateFindings
 from langchain_ctxguard.graph.on_record import OnRecord, Work
 from langchain_ctxguard.graph.overflow import Overflow
-from langchain_ctxguard.graph.pacing import Windows, check_sizes
+from langchain_ctxguard.graph.pacing import Windows, check_sizes, known_window
 from langchain_ctxguard.graph.pin_zone import PinZone
 from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
@@ -102,6 +103,9 @@ class Turns:
 
     gate: ToolGate
     """What judges tool calls."""
+
+    coding: Coding | None = None
+    """Who keeps hand-overs and a work log, where somebody does."""
 
     def __init__(
         self,
@@ -249,6 +253,8 @@ class Turns:
             thread_record=self._thread_record,
             on_record=self._on_record,
             redact=self._redact,
+            standing=self.standing.log,
+            coding=lambda: self.coding,
         )
 
     def recalling(self) -> Recall:
@@ -301,14 +307,21 @@ class Turns:
             tools: For rules whose scope is a tool.
         """
         messages, raw = of_state(state)
-        leading = SystemMessage(system) if isinstance(system, str) else system
+        leading = named_system(self.coding, SystemMessage(system) if isinstance(system, str) else system, (thread or running_thread(), ""))
         rules = self._rules_at((thread or running_thread(), ""), tools).pinned
         where = whereabouts_in(None, self._subject)
         where = where if thread is None else replace(where, thread=thread)
         standing = self._thread_record.standing_or_none(where)
         call = Call(self._thread_record.as_said(messages, standing), raw, system=leading, rules=rules, where=where, state=state, standing=standing)
         call = next_of(self._thread_record.renewed(call))
-        return self._reader.situation(call).situation.view().all
+        view = self._reader.situation(call).situation.view()
+        head = self._reader.head(raw)
+        work = (
+            None
+            if self.coding is None or not isinstance(head, ContextHead) or head.version < 1
+            else self.coding.lead(call, head.version, self._room(None))
+        )
+        return view.all if work is None else [*view.all[: len(view.all) - len(view.messages)], work, *view.messages]
 
     def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
         """Return the rules said in a thread that nobody decided on yet, oldest first; see `ContextGuard.inferred`."""
@@ -452,7 +465,7 @@ class Turns:
         call = Call(
             self._thread_record.as_said(request.messages, standing),
             state.get(CHANNEL),
-            system=self._hatches.system(self._pins.system(request.system_message)),
+            system=self._hatches.system(named_system(self.coding, self._pins.system(request.system_message), thread)),
             tools=tools,
             thread=thread,
             rules=rules.pinned,
@@ -469,8 +482,8 @@ class Turns:
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
         self._notice_compactor(state, call)
-        lead = self._lead(state, call, reading.messages, request.model)
-        beside = [message for message in (lead, self._answers.reminder(call)) if message is not None]
+        leads = yield from self._leads(state, call, reading.messages, request.model, reading.head)
+        beside = [message for message in (*leads, self._answers.reminder(call)) if message is not None]
         if beside:
             call = replace(call, lead_tokens=self._count(beside))
             reading = with_lead(reading, call)
@@ -480,7 +493,7 @@ class Turns:
             attempt, reading = self._due.attempt(call, reading, request.model, run_of(runtime))
         else:
             reading = whole
-            lead = self._lead(state, call, whole.messages, request.model)
+            leads = yield from self._leads(state, call, whole.messages, request.model, reading.head)
         head: ContextHead | None = late
         tokens: int | None = None
         sent = _showing(request, reading) if whole is None else sending(request, reading.system, list(reading.messages))
@@ -490,12 +503,12 @@ class Turns:
             if made.view is not None:
                 sent = sending(request, made.view.system, made.view.messages)
                 tokens = made.record.tokens_after
-                lead = self._lead(state, call, made.view.messages, request.model)
+                leads = yield from self._leads(state, call, made.view.messages, request.model, head or reading.head)
         try:
-            response = yield from self._answers.asked(_led(sent, lead), call, reading, head, tokens)
+            response = yield from self._answers.asked(_led(sent, leads), call, reading, head, tokens)
         except ContextOverflowError as overflow:
             head, sent = yield from self._overflow.smaller(request, call, head, overflow, change)
-            sent = _led(sent, self._lead(state, call, sent.messages, request.model))
+            sent = _led(sent, (yield from self._leads(state, call, sent.messages, request.model, head)))
             response = yield from self._answers.asked(sent, call, reading, head, None)
         response = yield from self._answers.verified(sent, response, rules.pinned)
         yield from self._thread_record.noted(where, response.result)
@@ -520,9 +533,26 @@ class Turns:
         window, _ = self._windows.of(model)
         return reading if reading.tokens <= window else None
 
-    def _lead(self, state: Any, call: Call, shown: Sequence[BaseMessage], model: Any) -> HumanMessage | None:
-        """Return the message with what is pinned and not in sight."""
-        return self._pins.lead(state.get(PINS_CHANNEL), call.messages, shown, window=self._windows.of(model)[0])
+    def _leads(self, state: Any, call: Call, shown: Sequence[BaseMessage], model: Any, head: ContextHead) -> Generator[Work, Any, list[HumanMessage]]:
+        """Return the messages with what is pinned and not in sight, and with what is known of the work of a context that was compacted."""
+        pinned = self._pins.lead(state.get(PINS_CHANNEL), call.messages, shown, window=self._windows.of(model)[0])
+        work = yield from worked(self.coding, call, head.version, self._room(model))
+        return [message for message in (pinned, work) if message is not None]
+
+    def _room(self, model: Any) -> int:
+        """Return how much a compacted context shows of the work: less where the next compaction is near by setting."""
+        window = known_window(self._settings, model) or DEFAULT_WINDOW
+        return room_of(min([window, *(int(clause["tokens"]) for clause in trigger_clauses(self._settings.trigger) if "tokens" in clause)]))
+
+    def guarded(self, request: ToolCallRequest) -> ToolCallRequest:
+        """Return the call with its tool guarded where coding work is kept, so that every call is seen; as it is where it cannot be."""
+        if self.coding is None or request.tool is None:
+            return request
+        try:
+            return request.override(tool=self.gate.guarded(request.tool))
+        except ConfigurationError as error:
+            self.gate.report(f"'{request.tool_call['name']}' runs unseen by the work log: {error}")
+            return request
 
     def _rules_at(self, thread: tuple[str | None, str], tools: Sequence[Any]) -> Rules:
         """Return the rules in force for a call; the place is built only where a rule can tell one from another."""
@@ -664,9 +694,9 @@ def _showing(request: ModelRequest[Any], reading: Reading) -> ModelRequest[Any]:
     return sending(request, reading.system, list(reading.messages))
 
 
-def _led(request: ModelRequest[Any], lead: HumanMessage | None) -> ModelRequest[Any]:
-    """Return the request with the pinned message in front; the same one where there is none."""
-    return request if lead is None else sending(request, request.system_message, [lead, *request.messages])
+def _led(request: ModelRequest[Any], leads: Sequence[HumanMessage]) -> ModelRequest[Any]:
+    """Return the request with what is pinned and what is known of the work in front; the same one where there is neither."""
+    return sending(request, request.system_message, [*leads, *request.messages]) if leads else request
 
 
 def _has_second_compactor(state: Any, call: Call) -> bool:
