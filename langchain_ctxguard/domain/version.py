@@ -217,7 +217,7 @@ EventKind = Literal[
     "messages_brought_back",
     "message_recalled",
     "rolled_back",
-    "compaction_stopped",
+    "extension_failed",
 ]
 """What there is besides compaction attempts."""
 
