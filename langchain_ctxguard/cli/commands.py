@@ -13,13 +13,16 @@ from langchain_ctxguard.cli import (
     constraints,
     demo_options,
     export,
+    fields,
     init,
     migrate,
     policy,
+    purge,
     review,
     rollback,
     sample,
     schema,
+    show,
     verify,
     versions,
 )
@@ -32,6 +35,8 @@ COMMANDS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "threads": versions.threads,
         "versions": versions.versions,
         "diff": versions.diff,
+        "show": show.show,
+        "fields": fields.fields,
         "rollback": rollback.rollback,
         "verify": verify.verify,
         "explain": consents.explain,
@@ -46,6 +51,7 @@ COMMANDS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "init": init.init,
         "schema": schema.schema,
         "migrate": migrate.migrate,
+        "purge": purge.purge,
         "export": export.export,
     }
 )
