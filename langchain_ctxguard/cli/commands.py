@@ -8,6 +8,8 @@ from typing import Any
 
 from langchain_ctxguard.cli import (
     audit,
+    case,
+    check,
     compact,
     consents,
     constraints,
@@ -46,6 +48,8 @@ COMMANDS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "policy check": policy.check,
         "policy explain": policy.explain,
         "policy test": policy.hold,
+        "check": check.check,
+        "case": case.case,
         "sample": sample.sample,
         "review": review.review,
         "init": init.init,

@@ -328,6 +328,7 @@ def _request(bench: Bench) -> SummaryRequest:
         count=bench.count,
         must_keep=bench.plan.must_keep,
         language=language_of(said) or (None if previous is None else previous.language),
+        fields=None if bench.plan.fields is None else bench.watched.leaving,
     )
 
 

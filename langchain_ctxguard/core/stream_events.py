@@ -60,8 +60,7 @@ def event_of(fact: Told, *, attempt: str, when: Happened) -> StreamEvent | None:
         case CompactionRecord():
             return _compaction(fact, attempt, when._asdict())
         case CallRecord():
-            own = when._replace(thread=fact.thread or when.thread, namespace=fact.namespace or when.namespace)
-            return _call(fact, own._asdict())
+            return _call(fact, when._asdict())
         case VerificationRecord():
             return _verified(fact, when._asdict())
         case ContextEvent():
