@@ -218,6 +218,12 @@ EventKind = Literal[
     "message_recalled",
     "rolled_back",
     "compaction_stopped",
+    "reconciled",
+    "call_held",
+    "check_blocks",
+    "waived",
+    "repeat_answered",
+    "turned_down_answered",
 ]
 """What there is besides compaction attempts."""
 
