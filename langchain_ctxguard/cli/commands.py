@@ -15,13 +15,16 @@ from langchain_ctxguard.cli import (
     constraints,
     demo_options,
     export,
+    fields,
     init,
     migrate,
     policy,
+    purge,
     review,
     rollback,
     sample,
     schema,
+    show,
     verify,
     versions,
 )
@@ -34,6 +37,8 @@ COMMANDS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "threads": versions.threads,
         "versions": versions.versions,
         "diff": versions.diff,
+        "show": show.show,
+        "fields": fields.fields,
         "rollback": rollback.rollback,
         "verify": verify.verify,
         "explain": consents.explain,
@@ -50,6 +55,7 @@ COMMANDS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "init": init.init,
         "schema": schema.schema,
         "migrate": migrate.migrate,
+        "purge": purge.purge,
         "export": export.export,
     }
 )

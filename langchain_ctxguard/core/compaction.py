@@ -155,7 +155,7 @@ def _bench(
     if choice.at == 0 and not elided:
         return (yield from _left_alone(record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it."))
     material = material_of(situation, plan, choice.at, elided, count)
-    if not is_full and not can_gain(material, bounds, situation, plan.settings, count):
+    if not is_full and plan.must_gain and not can_gain(material, bounds, situation, plan.settings, count):
         return (yield from _left_alone(record, "What could leave the view is too little to gain anything by it."))
     return Bench(situation, plan, material, modest(widened(bounds, choice, plan), material, situation, count), count)
 

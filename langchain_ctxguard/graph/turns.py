@@ -316,12 +316,9 @@ class Turns:
         call = Call(self._thread_record.as_said(messages, standing), raw, system=leading, rules=rules, where=where, state=state, standing=standing)
         call = next_of(self._thread_record.renewed(call))
         view = self._reader.situation(call).situation.view()
-        head = self._reader.head(raw)
-        work = (
-            None
-            if self.coding is None or not isinstance(head, ContextHead) or head.version < 1
-            else self.coding.lead(call, head.version, self._room(None))
-        )
+        version = self._head_of(state).version
+        seen = replace(call, thread=(where.thread, where.namespace))
+        work = None if self.coding is None or version < 1 else self.coding.lead(seen, version, self._room(None))
         return view.all if work is None else [*view.all[: len(view.all) - len(view.messages)], work, *view.messages]
 
     def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
