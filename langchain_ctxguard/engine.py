@@ -92,7 +92,8 @@ class Engine:
             hooks: Told about every compaction, in this order.
             timeout_s: A summarizer that takes longer, in seconds, is abandoned; `None`: waited for.
         """
-        self.fallback: Summarizer = ExtractiveSummarizer()
+        # What an extractive summarizer refuses, another one with other settings shall not let pass.
+        self.fallback: Summarizer = summarizer if type(summarizer) is ExtractiveSummarizer else ExtractiveSummarizer()
         self.summarizer: Summarizer = self.fallback if summarizer is None else summarizer
         self._hooks = _Hooks(_with_own(hooks))
         self._timeout_s = timeout_s

@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.domain.approval import Approver
 from langchain_ctxguard.domain.budget import Budgets, Charge
 from langchain_ctxguard.domain.consent import Consents
-from langchain_ctxguard.domain.control import FieldChange
+from langchain_ctxguard.domain.control import ControlField, FieldChange
 from langchain_ctxguard.domain.policy import ToolRequest, Verdict
 from langchain_ctxguard.domain.shown import CompactionTexts
 from langchain_ctxguard.domain.standing import StandingState
@@ -69,6 +69,9 @@ class SummaryRequest:
 
     language: str | None = None
     """Language of the conversation, where known."""
+
+    fields: tuple[ControlField, ...] | None = None
+    """The control fields in force whose value stands in no message that stays, as the ledger has them; `None`: nobody looked for them."""
 
     spent: Spending = field(default_factory=Spending, compare=False)
     """Where a summarizer notes what it costs, over all attempts."""

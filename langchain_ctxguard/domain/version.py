@@ -217,7 +217,13 @@ EventKind = Literal[
     "messages_brought_back",
     "message_recalled",
     "rolled_back",
-    "compaction_stopped",
+    "extension_failed",
+    "reconciled",
+    "call_held",
+    "check_blocks",
+    "waived",
+    "repeat_answered",
+    "turned_down_answered",
 ]
 """What there is besides compaction attempts."""
 

@@ -83,6 +83,10 @@ class ToolGate:
         self._left = None if archived is None else LeftState(archived)
         self._read_to: Bounded[int] = Bounded(_THREADS)
 
+    def add_policy(self, policy: Policy) -> None:
+        """Have one more policy decide about every call; the strictest verdict holds."""
+        self.policy = (*self.policy, policy)
+
     def attend(self, work: WorkRecord) -> None:
         """Have the record of an agent's work heard before each call, and told after it, whichever way the call comes by here.
 

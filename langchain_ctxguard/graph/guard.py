@@ -251,7 +251,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             raise ConfigurationError(msg)
         calls = self.gate.ledgers.records.purge_thread(thread)
         archived = eviction.archive.purge(thread, versions.places_of(thread))
-        return versions.purge_thread(thread) + archived + calls
+        worked = 0 if self.turns.coding is None else self.turns.coding.purge_thread(thread)
+        return versions.purge_thread(thread) + archived + calls + worked
 
     def recall_tools(self) -> list[BaseTool]:
         """Return the tools by which an agent finds and reads what left its view: `recall_history(query)` and `read_message(id)`.
@@ -461,7 +462,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         if refused is not None:
             return refused
         with in_sight(request.state):
-            result = self.turns.standing.kept(request, handler(request))
+            result = self.turns.standing.kept(request, handler(self.turns.guarded(request)))
         checks = self.turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result
@@ -474,7 +475,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         if refused is not None:
             return refused
         with in_sight(request.state):
-            result = turns.standing.kept(request, await handler(request))
+            result = turns.standing.kept(request, await handler(turns.guarded(request)))
         checks = await asyncio.to_thread(turns.tool_checks, request) if turns.blocks else turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result

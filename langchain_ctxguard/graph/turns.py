@@ -29,11 +29,12 @@ from langchain_ctxguard.compact import config_of, extensions_of, rules_of
 from langchain_ctxguard.core.authorize import traits_of
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.items import Steps, plan_of
+from langchain_ctxguard.core.note import with_note
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.core.settle import inferred_in
 from langchain_ctxguard.core.situation import FieldPlan
-from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
+from langchain_ctxguard.domain.config import DEFAULT_WINDOW, CompactionSettings, ContextSize, GuardConfig, Trigger, trigger_clauses
 from langchain_ctxguard.domain.constraint import Constraint, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.context_version import ContextPlace
@@ -48,7 +49,7 @@ from langchain_ctxguard.engine import Engine, consents_of, counter_of, extractor
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.answers import Answers
 from langchain_ctxguard.graph.call_facts import FactsOfCalls
-from langchain_ctxguard.graph.coding import Coding, named_system, worked
+from langchain_ctxguard.graph.coding import Coding, named_system, room_of, worked
 from langchain_ctxguard.graph.compacting import Compacting
 from langchain_ctxguard.graph.copies import Copies
 from langchain_ctxguard.graph.deferred import DeferredCheck
@@ -60,7 +61,7 @@ from langchain_ctxguard.graph.inferring import Inferring
 from langchain_ctxguard.graph.late import LateFindings
 from langchain_ctxguard.graph.on_record import OnRecord, Work
 from langchain_ctxguard.graph.overflow import Overflow
-from langchain_ctxguard.graph.pacing import Windows, check_sizes
+from langchain_ctxguard.graph.pacing import Windows, check_sizes, known_window
 from langchain_ctxguard.graph.pin_zone import PinZone
 from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
@@ -252,7 +253,7 @@ class Turns:
             late=self._late,
             thread_record=self._thread_record,
             on_record=self._on_record,
-            redact=self._redact,
+            extensions=self.extensions,
             standing=self.standing.log,
             coding=lambda: self.coding,
         )
@@ -315,8 +316,9 @@ class Turns:
         call = Call(self._thread_record.as_said(messages, standing), raw, system=leading, rules=rules, where=where, state=state, standing=standing)
         call = next_of(self._thread_record.renewed(call))
         view = self._reader.situation(call).situation.view()
-        head = self._reader.head(raw)
-        work = None if self.coding is None or not isinstance(head, ContextHead) or head.version < 1 else self.coding.lead(call, head.version)
+        version = self._head_of(state).version
+        seen = replace(call, thread=(where.thread, where.namespace))
+        work = None if self.coding is None or version < 1 else self.coding.lead(seen, version, self._room(None))
         return view.all if work is None else [*view.all[: len(view.all) - len(view.messages)], work, *view.messages]
 
     def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
@@ -501,14 +503,27 @@ class Turns:
                 tokens = made.record.tokens_after
                 leads = yield from self._leads(state, call, made.view.messages, request.model, head or reading.head)
         try:
-            response = yield from self._answers.asked(_led(sent, leads), call, reading, head, tokens)
+            response = yield from self._asked(_led(sent, leads), call, reading, head, tokens)
         except ContextOverflowError as overflow:
             head, sent = yield from self._overflow.smaller(request, call, head, overflow, change)
             sent = _led(sent, (yield from self._leads(state, call, sent.messages, request.model, head)))
-            response = yield from self._answers.asked(sent, call, reading, head, None)
+            response = yield from self._asked(sent, call, reading, head, None)
         response = yield from self._answers.verified(sent, response, rules.pinned)
         yield from self._thread_record.noted(where, response.result)
         return response if head is None else self._writing(response, head, change, state)
+
+    def _asked(
+        self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None, tokens: int | None
+    ) -> Generator[Step, Any, Any]:
+        """Call the model, with what the application wants to be read once; it is read when the model has answered."""
+        afterwards = self._compacting.afterwards
+        text = afterwards.unread(call.thread, head)
+        if text:
+            sent = sending(sent, sent.system_message, with_note(sent.messages, text))
+        response = yield from self._answers.asked(sent, call, reading, head, tokens)
+        if text:
+            afterwards.was_read(call.thread, head)
+        return response
 
     def _writing(self, response: ModelResponse[Any], head: ContextHead, change: StateChange, state: Any) -> ExtendedModelResponse[Any]:
         """Return the response with the update of the state that goes with a new head."""
@@ -532,8 +547,23 @@ class Turns:
     def _leads(self, state: Any, call: Call, shown: Sequence[BaseMessage], model: Any, head: ContextHead) -> Generator[Work, Any, list[HumanMessage]]:
         """Return the messages with what is pinned and not in sight, and with what is known of the work of a context that was compacted."""
         pinned = self._pins.lead(state.get(PINS_CHANNEL), call.messages, shown, window=self._windows.of(model)[0])
-        work = yield from worked(self.coding, call, head.version)
+        work = yield from worked(self.coding, call, head.version, self._room(model))
         return [message for message in (pinned, work) if message is not None]
+
+    def _room(self, model: Any) -> int:
+        """Return how much a compacted context shows of the work: less where the next compaction is near by setting."""
+        window = known_window(self._settings, model) or DEFAULT_WINDOW
+        return room_of(min([window, *(int(clause["tokens"]) for clause in trigger_clauses(self._settings.trigger) if "tokens" in clause)]))
+
+    def guarded(self, request: ToolCallRequest) -> ToolCallRequest:
+        """Return the call with its tool guarded where coding work is kept, so that every call is seen; as it is where it cannot be."""
+        if self.coding is None or request.tool is None:
+            return request
+        try:
+            return request.override(tool=self.gate.guarded(request.tool))
+        except ConfigurationError as error:
+            self.gate.report(f"'{request.tool_call['name']}' runs unseen by the work log: {error}")
+            return request
 
     def _rules_at(self, thread: tuple[str | None, str], tools: Sequence[Any]) -> Rules:
         """Return the rules in force for a call; the place is built only where a rule can tell one from another."""

@@ -94,6 +94,8 @@ class Reading:
     """Whether the message before asked the user something."""
 
     places: Iterator[int] = field(default_factory=counting)
+    began: dict[str, int] = field(default_factory=dict)
+    """Place at which each message begins, by its source."""
 
     def carry_over(self, previous: StructuredSummary, is_superseded: bool) -> None:  # noqa: FBT001 - a claim about the request
         """Take what the previous summary says as older than everything read."""
@@ -121,6 +123,7 @@ class Reading:
         if is_synthetic(message) or is_faded(message):
             return
         text = text_of(message)
+        self.began[source] = next(self.places)
         calls = calls_of(message)
         speaker = origin_of(message)
         for call in calls:

@@ -12,6 +12,7 @@ from langchain_ctxguard.backends.extractive.filling import Fill
 from langchain_ctxguard.backends.extractive.lines import INTENT_LENGTH, Item, Quote, Section
 from langchain_ctxguard.backends.extractive.must_keep import kept_verbatim
 from langchain_ctxguard.backends.extractive.reading import Reading
+from langchain_ctxguard.backends.extractive.values import Latest, Told, carried_for, latest_values
 from langchain_ctxguard.backends.worth import MUST_KEEP, URGENT
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.left_out import Kind, counted
@@ -22,6 +23,7 @@ from langchain_ctxguard.core.roles import calls_of, text_of
 from langchain_ctxguard.core.sentences import key_of, shape_of, values_in
 from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.summary import PendingItem, StructuredSummary, SummaryDraft
+from langchain_ctxguard.errors import ContextBudgetError
 from langchain_ctxguard.ports import SummaryRequest, TokenCounter
 
 NEW_SHARE = 0.4
@@ -45,6 +47,9 @@ USER_SHARE = 0.4
 HEARD = 14.0
 """From here on a person's sentence is among it: it is no thanks, and no question that was answered."""
 
+VALUES_SHARE = 0.5
+"""Part of the bound that lines for single values may take: what has no other line shall not be crowded out, nor crowd out everything."""
+
 URGENT_SHARE = 0.5
 """Part of the room that errors and corrections may take before anything else: who does not see them makes the mistake again."""
 
@@ -61,8 +66,9 @@ _SMALLEST = 120
 class Selection:
     """Fills the bound with what would be missed most."""
 
-    def __init__(self, request: SummaryRequest, reading: Reading) -> None:
+    def __init__(self, request: SummaryRequest, reading: Reading, *, tells_every_value: bool = False) -> None:
         """Settle what is open and set the room."""
+        self._tells_every_value = tells_every_value
         self._reading = reading
         self._request = request
         self._count: TokenCounter = request.count
@@ -70,6 +76,8 @@ class Selection:
         self._empty = text_tokens(self._count, "")
         self._bound = self._useful_bound()
         self._requests = self._shown_requests()
+        self._latest = latest_values(request)
+        self._values_room = int(request.max_tokens * VALUES_SHARE)
         close(reading, self._requests)
 
     def _useful_bound(self) -> int:
@@ -95,6 +103,25 @@ class Selection:
         kept = [item for item in chosen if item.section != "facts" or item.key not in known]
         return self._within_bound(intent, forced, sorted(kept, key=lambda item: item.score))
 
+    def _values_apart(self, intent: str, told: Sequence[Item]) -> tuple[list[Item], list[Latest]]:
+        """Return a line for each latest value that nothing told tells, as far as there is room for them, and the values that have none."""
+        known = Told((intent, *self._requests), told)
+        missing = [latest for latest in self._latest if not known.holds(latest)]
+        if not missing:
+            return [], []
+        before = carried_for((latest for latest in missing if latest.said is None), self._reading.items.values())
+        apart: dict[str, Item] = {}
+        room = self._values_room
+        for index, latest in enumerate(missing):
+            item = before.get(latest.rank) or latest.item(self._reading.began.get(latest.source or "", 0))
+            if item is None or item.key in apart:
+                continue
+            room -= self._cost(item.line())
+            if room < 0:
+                return list(apart.values()), missing[index:]
+            apart[item.key] = item
+        return list(apart.values()), []
+
     def _chosen(self, room: int, told: str) -> list[Item]:
         """Return what has room: what went wrong first, then what is new, then what was carried over; what repeats values comes last."""
         ranked = self._ranked()
@@ -117,7 +144,9 @@ class Selection:
         request = self._request
         asked = asked_in(request.evicted)
         goal = (asked[0] if asked else "") if request.previous is None else request.previous.original_goal
-        earlier = recent(asked, request.evicted)[:-1]
+        # Mere thanks are no intent, and stand beside it as a request.
+        intent = clipped(self._reading.intent, EARLIER_SHOWN).rstrip("…")
+        earlier = [text for text in recent(asked, request.evicted) if not (intent and text.startswith(intent))]
         before = () if request.previous is None else request.previous.user_intent
         shown = [*before[: max(0, INTENTS_KEPT - 1 - len(earlier))], *earlier]
         # A first request as long as this is shown in part.
@@ -154,10 +183,33 @@ class Selection:
     def _within_bound(self, intent: str, forced: list[Item], kept: list[Item]) -> SummaryDraft:
         """Drop the least missed until the whole fits, with what stands around it: counters need not be additive."""
         while True:
-            draft = self._counted(_draft_of(intent, [*forced, *kept]), [*forced, *kept])
-            if not kept or text_tokens(self._count, render_summary(self._as_shown(draft), version=1)) <= self._bound:
-                return draft
+            told = [*forced, *kept]
+            apart, out = self._values_apart(intent, told)
+            draft = self._drafted(intent, [*told, *apart])
+            # Lines for single values go beyond what is useful, not beyond what is allowed.
+            fits = self._size(self._drafted(intent, told) if apart else draft) <= self._bound
+            if not kept or (fits and (not apart or self._size(draft) <= self._request.max_tokens)):
+                return self._accepted(draft, out)
             kept = kept[max(1, len(kept) // 16) :]
+
+    def _accepted(self, draft: SummaryDraft, out: Sequence[Latest]) -> SummaryDraft:
+        """Return the draft, unless values without room are to stop it."""
+        if out and self._tells_every_value:
+            budget = self._request.max_tokens
+            lines = (latest.item(0) for latest in out)
+            needed = self._size(draft) + sum(self._cost(item.line()) for item in lines if item is not None)
+            msg = (
+                f"A summary with the latest value of every amount and date takes {needed} tokens and may have {budget}: {len(out)} of them have no "
+                "room. Nothing was summarized; raise `summary_tokens`, evict less at a time, or let them be counted (`tells_every_value=False`)."
+            )
+            raise ContextBudgetError(msg, needed=needed, budget=budget)
+        return draft
+
+    def _drafted(self, intent: str, told: Sequence[Item]) -> SummaryDraft:
+        return self._counted(_draft_of(intent, told), told)
+
+    def _size(self, draft: SummaryDraft) -> int:
+        return text_tokens(self._count, render_summary(self._as_shown(draft), version=1))
 
     def _counted(self, draft: SummaryDraft, told: Sequence[Item]) -> SummaryDraft:
         """Return the draft with a count of the new errors, corrections, amounts and dates it does not tell."""
