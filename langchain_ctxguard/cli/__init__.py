@@ -18,7 +18,7 @@ def build_app() -> typer.Typer:
     # Importing this package must stay free.
     import typer
 
-    from langchain_ctxguard.cli import audit, compact, consents, constraints, export, init, migrate, policy, review, sample, schema, versions
+    from langchain_ctxguard.cli import audit, compact, consents, constraints, export, init, migrate, policy, report, review, sample, schema, versions
     from langchain_ctxguard.cli.demo_options import demo
 
     app = typer.Typer(
@@ -52,6 +52,7 @@ def build_app() -> typer.Typer:
     app.add_typer(rules, name="policy")
     app.command("export")(export.export)
     app.command("audit")(audit.audit)
+    app.command("report")(report.report)
     app.command("sample")(sample.sample)
     app.command("review")(review.review)
     return app

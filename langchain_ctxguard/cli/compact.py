@@ -41,7 +41,7 @@ def compact(
     """
     # Loaded when it runs: `--help` needs no message classes.
     from langchain_ctxguard.cli.outcomes import document_of, write_json
-    from langchain_ctxguard.cli.report import print_report
+    from langchain_ctxguard.cli.run_report import print_report
     from langchain_ctxguard.errors import ConfigurationError, TranscriptError
 
     try:

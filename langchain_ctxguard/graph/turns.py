@@ -553,11 +553,11 @@ class Turns:
                 tokens = made.record.tokens_after
                 lead = self._lead(state, call, made.view.messages, request.model)
         try:
-            response = yield from self._asked(_led(sent, lead), call, reading, head, tokens)
+            response = yield from self._asked(_led(sent, lead), call, reading, head, tokens, unenforced=rules.unenforced)
         except ContextOverflowError as overflow:
             head, sent = yield from self._smaller(request, call, head, overflow, change)
             sent = _led(sent, self._lead(state, call, sent.messages, request.model))
-            response = yield from self._asked(sent, call, reading, head, None)
+            response = yield from self._asked(sent, call, reading, head, None, unenforced=rules.unenforced)
         response = yield from self._verified(sent, response, rules.pinned)
         yield from self._noted(where, response.result)
         return response if head is None else self._writing(response, head, change, state)
@@ -586,11 +586,12 @@ class Turns:
         return self._pins.lead(state.get(PINS_CHANNEL), call.messages, shown, window=self._windows.of(model)[0])
 
     def _asked(
-        self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None, tokens: int | None
+        self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None, tokens: int | None, *, unenforced: tuple[str, ...]
     ) -> Generator[Step, Any, Any]:
         """Call the model with the view, reminded of the critical rules at its end if so set, and tell the hooks what became of its prefix."""
         messages = self._reminded(sent.messages, call.rules)
-        if messages is not sent.messages:
+        is_reminded = messages is not sent.messages
+        if is_reminded:
             sent = _sending(sent, sent.system_message, messages)
         if self._watch is None:
             return (yield Ask(sent))
@@ -609,7 +610,9 @@ class Turns:
             response = yield Ask(sent)
         report = watched.after(response)
         if report is not None:
-            self._engine.record(report)
+            place = {"thread": call.where.thread, "namespace": call.where.namespace, "context_version": (head or reading.head).version}
+            about = {**place, "rules": call.rules, "unenforced": unenforced, "is_reminded": is_reminded}
+            self._engine.record(report.model_copy(update=about))
         return response
 
     def _reminder(self, call: Call) -> HumanMessage | None:
