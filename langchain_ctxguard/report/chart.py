@@ -43,6 +43,8 @@ class Event(NamedTuple):
     label: str
     anchor: str
     number: int
+    before: int = 0
+    """Tokens before it; 0: not told."""
 
 
 class Lane(NamedTuple):
@@ -79,7 +81,8 @@ class _Drawing:
 
     def __init__(self, timeline: Timeline) -> None:
         self._told = timeline
-        self._most = _round_up(max([point.tokens for point in timeline.points] + [event.tokens for event in timeline.events] + [1]))
+        heights = [point.tokens for point in timeline.points] + [max(event.tokens, event.before) for event in timeline.events]
+        self._most = _round_up(int(max(1, *heights)))
         self._lanes = timeline.lanes[:_LANES]
 
     def parts(self) -> Iterator[str]:
@@ -154,6 +157,8 @@ class _Drawing:
         for event in self._told.events:
             x, y = self._x(event.x), self._y(event.tokens)
             label = escape(visible(event.label))
+            if event.before > event.tokens:
+                yield f'<line class="fall" x1="{x:.1f}" x2="{x:.1f}" y1="{self._y(event.before):.1f}" y2="{y:.1f}"/>'
             yield f'<a href="#{escape(event.anchor)}" aria-label="{label}"><title>{label}</title>'
             yield f'<circle class="{event.kind}" cx="{x:.1f}" cy="{y:.1f}" r="9"/>'
             sign = {"refused": "\u00d7", "back": "\u25c4"}.get(event.kind, str(event.number))

@@ -20,7 +20,6 @@ from langchain_ctxguard.domain.log import Stream, verify
 from langchain_ctxguard.domain.policy import ToolPolicy
 from langchain_ctxguard.errors import StoreError
 from langchain_ctxguard.records.archive import Archive, HasIndex
-from langchain_ctxguard.records.collected import Collections
 from langchain_ctxguard.records.consents import ConsentReader
 from langchain_ctxguard.records.constraint_events import Change
 from langchain_ctxguard.records.constraints import ConstraintReader
@@ -89,8 +88,7 @@ class _Reading:
         self._versions = self._log.all(place)
         self._attempts = self._log.attempts(place)
         self._purged = self._purges()
-        blobs = MessageBlobs(store.blobs, give_back=Collections(store).give_back)
-        self._contexts = Contexts(self._log, Archive(store, blobs, self._log), place, is_purged=bool(self._purged))
+        self._contexts = Contexts(self._log, Archive(store, MessageBlobs(store.blobs), self._log), place, is_purged=bool(self._purged))
         self._calls = call_records(store, place)
         self._model_calls = ModelCallRecords(store).of(place)
 

@@ -10,6 +10,7 @@ from langchain_ctxguard.report.document import Block, Document, Figure, Fold, In
 from langchain_ctxguard.report.visible import visible
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~$!])")
+_BEGINS = re.compile(r"^(\d{1,9}(?=[.)]))?([-+=.)])")
 _TICKS = re.compile("`+")
 
 
@@ -30,10 +31,10 @@ def render_markdown(document: Document) -> str:
 
 def _parts(document: Document) -> Iterator[str]:
     yield f"# {_escaped(document.title)}"
-    yield _escaped(document.kind)
-    yield from map(_line, document.lead)
+    yield _started(_escaped(document.kind))
+    yield from map(_paragraph, document.lead)
     if document.figure is not None:
-        yield _escaped(document.figure.words)
+        yield _started(_escaped(document.figure.words))
     if document.answers:
         yield "## Five questions"
         yield "\n".join(f"{number}. **{_escaped(one.question)}** {_line(one.line)}" for number, one in enumerate(document.answers, 1))
@@ -50,9 +51,9 @@ def _blocks(blocks: Iterable[Block], *, depth: int) -> Iterator[str]:
 def _block(block: Block, depth: int) -> Iterator[str]:
     match block:
         case Paragraph(line=line):
-            yield _line(line)
+            yield _paragraph(line)
         case Items(lines=lines):
-            yield "\n".join(f"- {_line(line)}" for line in lines)
+            yield "\n".join(f"- {_paragraph(line)}" for line in lines)
         case Table():
             yield _table(block)
         case Said():
@@ -65,7 +66,7 @@ def _block(block: Block, depth: int) -> Iterator[str]:
             yield f"{_hashes(depth)} {_line(title)}"
             yield from _blocks(inner, depth=depth + 1)
         case Figure(words=words):
-            yield _escaped(words)
+            yield _started(_escaped(words))
         case _:
             assert_never(block)
 
@@ -82,7 +83,7 @@ def _row(cells: Sequence[str]) -> str:
 
 def _said(said: Said) -> Iterator[str]:
     notes = "".join(f" — {_escaped(note)}" for note in said.notes)
-    yield f"**{_escaped(said.title)}**{notes}"
+    yield _started(f"{_strong(said.title)}{notes}")
     if said.text:
         yield _fenced(visible(said.text))
 
@@ -104,7 +105,7 @@ def _inline(part: Inline) -> str:
         case Mark(text=text, tone="code"):
             return _code(text)
         case Mark(text=text, tone="strong" | "bad"):
-            return f"**{_escaped(text)}**"
+            return _strong(text)
         case Mark(text=text) | Link(text=text):
             return _escaped(text)
         case _:
@@ -121,6 +122,22 @@ def _code(text: str) -> str:
 def _escaped(text: str) -> str:
     # A line end would let text begin a heading, a list or a table of its own.
     return _SPECIAL.sub(r"\\\1", " ".join(visible(text).split()) if "\n" in text else visible(text))
+
+
+def _strong(text: str) -> str:
+    # Blanks inside would leave the asterisks to stand for themselves, and alone they are a line across the page.
+    shown = _escaped(text)
+    bare = shown.strip()
+    return shown.replace(bare, f"**{bare}**", 1) if bare else shown
+
+
+def _paragraph(line: Line) -> str:
+    return _started(_line(line))
+
+
+def _started(text: str) -> str:
+    """Return the text of a line so that its beginning makes no list, no rule across the page and no block of code."""
+    return _BEGINS.sub(lambda found: f"{found[1] or ''}\\{found[2]}", text.strip())
 
 
 def _hashes(depth: int) -> str:

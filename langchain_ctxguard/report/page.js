@@ -25,6 +25,12 @@
     }
   };
 
+  // Messages far away have no size yet: as they get one, what was aimed at moves.
+  const bring = (element, block, times = 4) => {
+    element.scrollIntoView({ block, behavior: "instant" });
+    if (times > 1) requestAnimationFrame(() => bring(element, block, times - 1));
+  };
+
   const clear = () => {
     matches.forEach((element) => element.classList.remove("match", "current"));
     opened.forEach((fold) => { fold.open = false; });
@@ -54,7 +60,7 @@
     at = at < 0 && step < 0 ? matches.length - 1 : (at + step + matches.length) % matches.length;
     reveal(matches[at]);
     matches[at].classList.add("current");
-    matches[at].scrollIntoView({ block: "center" });
+    bring(matches[at], "center");
     say();
   };
 
@@ -89,7 +95,7 @@
     if (!target) return;
     if (target instanceof HTMLDetailsElement) target.open = true;
     reveal(target);
-    target.scrollIntoView();
+    bring(target, "start");
   };
   addEventListener("hashchange", follow);
   if (location.hash) follow();

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY
 from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.audit import AuditFinding, Level
 from langchain_ctxguard.domain.version import Outcome
+from langchain_ctxguard.report.anchors import Anchors
 from langchain_ctxguard.report.document import Block, Fold, Inline, Items, Line, Link, Mark, Paragraph, Said, Section, Sides, Table, Tone
 from langchain_ctxguard.report.story import Compaction, Fate, Message, Report
 from langchain_ctxguard.report.words import OUTCOMES, count, listed, moment
 
 _SENTENCE = 240
 _FINDINGS = 60
+_NUMERIC = frozenset({2, 3, 4, 5})
 _NAME, _NAMES = 60, 4
 _SPEAKERS = {"user": "user", "ai": "assistant", "tool": "tool", "system": "system", "told": "what stands in their place", "erased": "erased"}
+_OURS = {EVIDENCE: "evidence: copied from the messages", SUMMARY: "summary: told by the summarizer"}
 _SUBJECTS = {"constraint": "rule", "field": "value", "decision": "decision", "file": "file", "pending": "open item", "must_keep": "wanted text"}
 _TONES: dict[Level, Tone] = {Level.CRITICAL: "bad", Level.WARNING: "warn", Level.NOTE: "dim"}
 _OUTCOME_TONES: dict[Outcome, Tone] = {
@@ -27,21 +31,19 @@ _OUTCOME_TONES: dict[Outcome, Tone] = {
 }
 
 
-def compactions_section(report: Report) -> Section:
+def compactions_section(report: Report, anchors: Anchors) -> Section:
     """Return the part about compactions."""
     if not report.compactions:
         none = "No compaction is on record." if report.source == "thread" else "This file records no compaction."
         return Section("compactions", "Compactions: what was lost, repaired or changed", [Paragraph(none)])
-    rows = [_row(one) for one in report.compactions]
-    head = ["Compaction", "Outcome", "Tokens", "Left the view", "Repaired", "Lost", "What it lost or repaired"]
-    table = Table("Every attempt, oldest first", head, rows, numeric=frozenset({2, 3, 4, 5}))
-    folds = [Fold(_title(one), list(_blocks(one)), anchor=f"compaction-{one.number}") for one in report.compactions]
+    table = _table(report)
+    folds = [Fold(_title(one), list(_blocks(one, anchors)), anchor=f"compaction-{one.number}") for one in report.compactions]
     return Section("compactions", "Compactions: what was lost, repaired or changed", [table, *folds])
 
 
-def message_blocks(messages: Iterable[Message], *, prefix: str = "") -> list[Block]:
+def message_blocks(messages: Iterable[Message], anchors: Anchors) -> list[Block]:
     """Return messages as they are shown, with places to link to."""
-    return [_message(one, prefix) for one in messages]
+    return [_message(one, anchors) for one in messages]
 
 
 def summed(one: Compaction) -> str:
@@ -69,6 +71,16 @@ def summed(one: Compaction) -> str:
 def named(one: Compaction) -> str:
     """Return by name what a compaction lost, repaired or changed; empty where no name is on record, or it was refused."""
     return "" if one.outcome is Outcome.REJECTED else _names(one)
+
+
+def _table(report: Report) -> Table:
+    # A transcript does not say what was repaired, nor how it ended.
+    left_out = {1, 4} if report.source == "file" else set[int]()
+    head = ["Compaction", "Outcome", "Tokens", "Left the view", "Repaired", "Lost" if report.source == "thread" else "Grave findings", "By name"]
+    columns = [column for column in range(len(head)) if column not in left_out]
+    rows = [[cells[column] for column in columns] for cells in map(_row, report.compactions)]
+    numeric = frozenset(place for place, column in enumerate(columns) if column in _NUMERIC)
+    return Table("Every attempt, oldest first", [head[column] for column in columns], rows, numeric=numeric)
 
 
 def _row(one: Compaction) -> list[Line]:
@@ -101,20 +113,21 @@ def _outcome(one: Compaction) -> Inline:
 def _title(one: Compaction) -> list[Inline]:
     version = "" if one.version is None else f", version {one.version}"
     when = f", {moment(one.at)}" if one.at is not None else ""
-    return [Mark(f"Compaction {one.number}{version}", "strong"), f"{when}: ", _outcome(one), f" \u2014 {summed(one)}"]
+    outcome: list[Inline] = [": ", _outcome(one)] if one.outcome is not None else []
+    return [Mark(f"Compaction {one.number}{version}", "strong"), when, *outcome, f" \u2014 {summed(one)}"]
 
 
-def _blocks(one: Compaction) -> Iterator[Block]:
+def _blocks(one: Compaction, anchors: Anchors) -> Iterator[Block]:
     yield Paragraph(_about(one))
     if one.fates:
-        yield from _fates(one)
+        yield from _fates(one, anchors)
     yield from _rules(one)
     if one.audit or one.audit_note:
-        yield from _audited(one)
+        yield from _audited(one, anchors)
     if one.notes:
         yield Fold("Further numbers of the record", [Items(one.notes)])
     if one.before or one.after or one.before_note or one.after_note:
-        yield _sides(one)
+        yield _sides(one, anchors)
 
 
 def _about(one: Compaction) -> str:
@@ -129,14 +142,14 @@ def _about(one: Compaction) -> str:
     return " ".join(parts)
 
 
-def _fates(one: Compaction) -> Iterator[Block]:
+def _fates(one: Compaction, anchors: Anchors) -> Iterator[Block]:
     head = ["What became of it", "Value", "Where it came from", "What the draft did"]
-    yield Table("Critical values the summary alone would have lost or changed", head, [_fate_row(one, fate) for fate in one.fates])
+    yield Table("Critical values the summary alone would have lost or changed", head, [_fate_row(one, fate, anchors) for fate in one.fates])
     if one.fates_left_out:
         yield Paragraph(f"{one.fates_left_out:,} more are only counted on record.")
 
 
-def _fate_row(one: Compaction, fate: Fate) -> list[Line]:
+def _fate_row(one: Compaction, fate: Fate, anchors: Anchors) -> list[Line]:
     if one.outcome is Outcome.REJECTED:
         what: Inline = Mark("kept: the attempt was refused", "good")
     else:
@@ -151,18 +164,14 @@ def _fate_row(one: Compaction, fate: Fate) -> list[Line]:
     return [
         [what],
         [Mark(f"{fate.kind} ", "dim"), *value, *label],
-        [*_source(one, fate.position, fate.said_by), *sentence],
+        [*_source(fate.position, fate.said_by, anchors), *sentence],
         fate.how or "left it out",
     ]
 
 
-def _source(one: Compaction, position: int | None, said_by: str | None) -> list[Inline]:
+def _source(position: int | None, said_by: str | None, anchors: Anchors) -> list[Inline]:
     who = f", said by the {_SPEAKERS.get(said_by or '', said_by)}" if said_by else ""
-    if position is None:
-        return [f"a message no longer kept{who}"]
-    if any(message.position == position and not message.is_erased for message in one.before):
-        return [Link(f"message {position + 1}", f"m-{position}"), who]
-    return [f"message {position + 1}{who}"]
+    return [f"a message no longer kept{who}"] if position is None else [anchors.link(position), who]
 
 
 def _rules(one: Compaction) -> Iterator[Block]:
@@ -174,12 +183,12 @@ def _rules(one: Compaction) -> Iterator[Block]:
         yield Paragraph(f"All {count(one.rules_in_force, 'rule')} in force stood in the view afterwards, word for word.")
 
 
-def _audited(one: Compaction) -> Iterator[Block]:
+def _audited(one: Compaction, anchors: Anchors) -> Iterator[Block]:
     if not one.audit:
         yield Paragraph(one.audit_note)
         return
     head = ["Weight", "What", "Now", "Where it came from"]
-    table = Table("Both texts held against each other, without the record", head, [_finding_row(one, found) for found in one.audit[:_FINDINGS]])
+    table = Table("Both texts held against each other, without the record", head, [_finding_row(found, anchors) for found in one.audit[:_FINDINGS]])
     more = len(one.audit) - _FINDINGS
     rest: list[Block] = [Paragraph(f"{count(more, 'more finding')} of less weight.")] if more > 0 else []
     note: list[Block] = [Paragraph(one.audit_note)] if one.audit_note else []
@@ -190,37 +199,37 @@ def _audited(one: Compaction) -> Iterator[Block]:
     yield Fold(title, [*note, table, *rest])
 
 
-def _finding_row(one: Compaction, found: AuditFinding) -> list[Line]:
+def _finding_row(found: AuditFinding, anchors: Anchors) -> list[Line]:
     label: list[Inline] = [Mark(f" {found.label}", "dim")] if found.label else []
     what: list[Inline] = [Mark(f"{_SUBJECTS[found.subject]} {found.loss.value} ", "strong"), f"\u201c{clipped(found.text, _SENTENCE)}\u201d", *label]
     return [
         [Mark(found.level.value, _TONES[found.level])],
         what,
         clipped(found.now or "", _SENTENCE),
-        _source(one, found.message_index, found.said_by),
+        _source(found.message_index, found.said_by, anchors),
     ]
 
 
-def _sides(one: Compaction) -> Block:
-    before: list[Block] = [*([Paragraph(one.before_note)] if one.before_note else []), *message_blocks(one.before)]
-    after: list[Block] = [*([Paragraph(one.after_note)] if one.after_note else []), *message_blocks(one.after, prefix=f"c{one.number}-")]
+def _sides(one: Compaction, anchors: Anchors) -> Block:
+    before: list[Block] = [*([Paragraph(one.before_note)] if one.before_note else []), *message_blocks(one.before, anchors)]
+    after: list[Block] = [
+        *([Paragraph(one.after_note)] if one.after_note else []),
+        *message_blocks(one.after, anchors),
+    ]
     if not one.before and not one.before_note:
         before.append(Paragraph("Nothing left the view."))
     sides = Sides(f"Before: {count(len(one.before), 'message')} as they were", "After: what stands in their place", before, after)
     return Fold("Before and after, side by side", [sides])
 
 
-def _message(one: Message, prefix: str) -> Said:
-    number = "" if one.position is None else f"{one.position + 1} \u00b7 "
-    name = f" {one.name}" if one.name else ""
+def _message(one: Message, anchors: Anchors) -> Said:
+    number = "" if one.position is None else f"{one.position + 1:,} \u00b7 "
     answers = f" \u00b7 answers {one.answers}" if one.answers else ""
+    who = _OURS.get(one.name) or _SPEAKERS.get(one.speaker, one.speaker) + (f" {one.name}" if one.name else "")
     notes = [f"calls {call}" for call in one.calls]
     notes += [f"{one.left_out:,} more characters found no room on this page"] if one.left_out else []
     notes += ["This message was erased."] if one.is_erased else []
-    anchor = "" if one.position is None or prefix else f"m-{one.position}"
-    return Said(
-        anchor=anchor, speaker=one.speaker, title=f"{number}{_SPEAKERS.get(one.speaker, one.speaker)}{name}{answers}", text=one.text, notes=notes
-    )
+    return Said(anchor=anchors.take(one.position), speaker=one.speaker, title=f"{number}{who}{answers}", text=one.text, notes=notes)
 
 
 def _names(one: Compaction) -> str:

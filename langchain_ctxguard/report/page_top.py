@@ -95,8 +95,8 @@ def _happened(report: Report) -> Iterator[str]:
         yield f"{(mended + kept)[:1].upper()}{(mended + kept)[1:]}."
     if report.source == "file" and made:
         grave = sum(found.level is Level.CRITICAL for one in made for found in one.audit)
-        fate = "lost nothing critical" if not grave else f"lost, weakened or changed {count(grave, 'grave thing')}"
-        yield f"Held against what was there before, they {fate}."
+        fate = "nothing grave is lost" if not grave else f"{count(grave, 'grave thing')} {'is' if grave == 1 else 'are'} lost, weakened or changed"
+        yield f"Held against what was there before, {fate}."
     if report.restored:
         last = report.restored[-1]
         often = "once, to" if len(report.restored) == 1 else f"{len(report.restored)} times, last to"
@@ -116,10 +116,17 @@ def _rules(report: Report) -> Iterator[Inline]:
         yield f"{count(len(report.rules), 'rule')}: {listed([f'{number} {words.get(kind, kind)}' for kind, number in kinds.items() if number])}."
         throughout = [rule for rule in report.rules if _is_throughout(rule, report)]
         if report.moments and throughout:
-            yield f" {len(throughout)} of them stood in every {report.unit}, from 1 to {report.moments[-1].number:,}."
+            who = (
+                "It"
+                if len(report.rules) == 1
+                else "All"
+                if len(throughout) == len(report.rules)
+                else listed([rule.reference for rule in throughout[:_ANSWERED]])
+            )
+            yield f" {who} stood in every {report.unit}, from 1 to {report.moments[-1].number:,}."
         moved = [rule.reference for rule in report.rules if rule.stretches and rule not in throughout]
         if moved:
-            yield f" Others came or went: {listed(moved[:_ANSWERED])}."
+            yield f" {listed(moved[:_ANSWERED])}{' and others' if len(moved) > _ANSWERED else ''} came or went."
         return
     lost = [rule for rule in report.rules if " in compaction " in rule.sentence]
     yield f"{count(len(report.rules), 'rule')} {'was' if len(report.rules) == 1 else 'were'} looked for; " + (
@@ -169,15 +176,17 @@ def _actions(report: Report) -> Iterator[Inline]:
 
 def _cache(report: Report) -> Iterator[Inline]:
     breaks = [one for one in report.moments if one.drift is not None]
-    yield " ".join(filter(None, [share_words(report.moments)]))
+    share = share_words(report.moments)
+    if not breaks:
+        yield " ".join(filter(None, (share, report.cache_note or ("It never broke." if report.moments else "Nothing is on record about it."))))
+        return
+    yield share
     for one in breaks[:_ANSWERED]:
-        yield " "
+        yield " " if share or one is not breaks[0] else ""
         yield Link(f"At {report.unit} {one.number:,}", f"turn-{one.number}")
         yield f": {one.why}."
     if len(breaks) > _ANSWERED:
         yield f" And {count(len(breaks) - _ANSWERED, 'more break')}."
-    if not breaks:
-        yield f" {report.cache_note}" if report.cache_note or not report.moments else " It never broke."
 
 
 def _back(report: Report) -> Iterator[Inline]:
@@ -196,7 +205,7 @@ def _events(report: Report, points: list[Point]) -> Iterator[Event]:
         kind: Kind = "refused" if one.outcome is Outcome.REJECTED else "repaired" if one.outcome is Outcome.REPAIRED else "made"
         label = f"Compaction {number}: {_fate(one)}"
         tokens = one.tokens_before if kind == "refused" or not one.tokens_after else one.tokens_after
-        yield Event(x, tokens, kind, label, f"compaction-{number}", number)
+        yield Event(x, tokens, kind, label, f"compaction-{number}", number, one.tokens_before)
     by_x = dict(points)
     for x, version in report.backs:
         restored = next(one for one in report.restored if one.version == version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from langchain_ctxguard.report.anchors import Anchors
 from langchain_ctxguard.report.chart import drawn
 from langchain_ctxguard.report.document import Document, Figure, Fold, Items, Paragraph, Section
 from langchain_ctxguard.report.page_actions import actions_section, consents_section
@@ -18,6 +19,7 @@ def document_of(report: Report) -> Document:
     """Return the document a report is shown as."""
     timeline = timeline_of(report)
     svg = drawn(timeline)
+    anchors = Anchors.of(report)
     return Document(
         title=f"{'Thread' if report.source == 'thread' else 'Transcript'} {report.name}",
         kind=kind_line(report),
@@ -26,23 +28,23 @@ def document_of(report: Report) -> Document:
         answers=answers_of(report),
         sections=(
             rules_section(report),
-            compactions_section(report),
+            compactions_section(report, anchors),
             actions_section(report),
             cache_section(report),
             versions_section(report),
             consents_section(report),
-            _in_sight(report),
+            _in_sight(report, anchors),
             _read_from(report),
         ),
     )
 
 
-def _in_sight(report: Report) -> Section:
+def _in_sight(report: Report, anchors: Anchors) -> Section:
     note = [Paragraph(report.in_sight_note)] if report.in_sight_note else []
     if not report.in_sight:
         return Section("in-sight", "Messages still in sight", note or [Paragraph("None.")])
     title = f"{count(len(report.in_sight), 'message')} that have not left the view"
-    return Section("in-sight", "Messages still in sight", [*note, Fold(title, message_blocks(report.in_sight))])
+    return Section("in-sight", "Messages still in sight", [*note, Fold(title, message_blocks(report.in_sight, anchors))])
 
 
 def _read_from(report: Report) -> Section:

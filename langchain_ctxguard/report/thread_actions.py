@@ -76,11 +76,11 @@ def _record(body: bytes) -> CallRecord | None:
 def _action(name: str, steps: Sequence[CallRecord], contents: CallRecords, chain: Explanation | None, called_with: str | None) -> Action:
     first, verdict = steps[0], next((step for step in reversed(steps) if step.decision is not None), None)
     said = _content(contents, steps)
-    arguments = said.get("args")
+    arguments = json.dumps(said["args"], ensure_ascii=False) if "args" in said else called_with
     return Action(
         call_id=name,
         tool=first.tool,
-        arguments=(called_with if arguments is None else json.dumps(arguments, ensure_ascii=False))[:_TEXT] if arguments or called_with else None,
+        arguments=None if arguments is None else arguments[:_TEXT],
         at=first.at,
         decision=None if verdict is None else verdict.decision,
         allowed_by=_allowed_by(steps, verdict, said, chain),

@@ -93,7 +93,7 @@ class Contexts:
     def _one(self, position: int, key: str, address: str) -> Message:
         try:
             return shown(self._archive.read(self._place, [address])[address], position=position, key=key)
-        except BlobMissingError:
+        except StoreError:
             return erased(position, key)
 
     def _read(self, version: ContextVersion) -> ContextHead | str:

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over a pipe by its DevTools protocol: opens a page, presses keys, and says what the page asked for and complained of."""
+"""A headless Chromium, driven over a pipe by its DevTools protocol: opens a page, presses keys, says what the page asked for and complained of."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _ARGUMENTS = (
@@ -49,11 +49,11 @@ class Browser:
         for told in self._messages():
             if told.get("id") == self._number:
                 if "error" in told:
-                    raise AssertionError(f"{method}: {told['error']}")
+                    self._fail(f"{method}: {told['error']}")
                 result: dict[str, Any] = told["result"]
                 return result
             self._note(told)
-        raise AssertionError(f"{method}: the browser went away")
+        return self._fail(f"{method}: the browser went away")
 
     def attach(self) -> None:
         """Take the first page, and watch it."""
@@ -67,7 +67,10 @@ class Browser:
         """Load a file; wait until it stands."""
         self.requests, self.complaints = [], []
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}, {"name": "prefers-reduced-motion", "value": "reduce"}])
+        self.ask(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}, {"name": "prefers-reduced-motion", "value": "reduce"}],
+        )
         self.ask("Page.navigate", url=page.as_uri() + fragment)
         self.until("document.readyState === 'complete' && location.href.startsWith('file:')")
 
@@ -105,6 +108,9 @@ class Browser:
         data = base64.b64decode(self.ask("Page.printToPDF", printBackground=False)["data"])
         to.write_bytes(data)
         return len(data)
+
+    def _fail(self, why: str) -> NoReturn:
+        raise AssertionError(why)
 
     def _messages(self) -> Iterator[dict[str, Any]]:
         while True:
