@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from langchain_ctxguard.cli.printable import printable
-from langchain_ctxguard.cli.versions import Namespace, Tenant, fail, opened
+from langchain_ctxguard.cli.about import described
+from langchain_ctxguard.cli.printable import echo, printable
+from langchain_ctxguard.cli.stores import AsJson, Namespace, Tenant, fail, opened, place_of
 
 if TYPE_CHECKING:
     from langchain_ctxguard.backends.store import GuardStore
     from langchain_ctxguard.domain.config import GuardConfig
+    from langchain_ctxguard.domain.context_version import ContextPlace
     from langchain_ctxguard.report.story import Report
 
 _FORMS: dict[str, Literal["html", "markdown", "json"]] = {
@@ -20,6 +22,10 @@ _FORMS: dict[str, Literal["html", "markdown", "json"]] = {
 }  # fmt: skip
 
 
+@described(
+    "ctxguard report order-17 --store sqlite:///ctxguard.db -o report.html",
+    cannot="the store, the file or the output cannot be used, or there is nothing about that thread",
+)
 def report(
     thread_or_file: Annotated[str, typer.Argument(metavar="THREAD|FILE", help="A thread of the --store, or a transcript.", show_default=False)],
     *,
@@ -39,15 +45,11 @@ def report(
     run: Annotated[str | None, typer.Option(help="Which conversation of FILE, by name or number; without it, the only one.")] = None,
     namespace: Namespace = "",
     tenant: Tenant = "default",
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tell what became of a thread or transcript on one page: rules, compactions, actions, cache, versions.
 
     The page holds everything it shows, the words of the conversation among it; it asks for nothing and runs nothing of what it shows.
-
-        ctxguard report t-1 --store sqlite:///ctxguard.db -o report.html
-
-    Exit codes: 0 done; 2 the store, the file or the output cannot be used, or there is nothing about that thread.
     """
     form = _form(out, as_json=as_json)
     settings = None if config is None else _config(config)
@@ -56,7 +58,7 @@ def report(
     else:
         with opened("report", store, tenant) as guard_store:
             made = _of_thread(guard_store, thread_or_file, store, checkpointer, settings, namespace=namespace, subjects=subject or ())
-    _write(_rendered(made, form), out)
+    _write(_rendered(made, form), None if as_json else out)
 
 
 def _of_thread(
@@ -64,23 +66,22 @@ def _of_thread(
 ) -> Report:
     from langchain_ctxguard.report.from_thread import report_of_thread
 
-    if not thread:
-        fail("report", "Name a thread. `ctxguard threads` lists those that have versions.")
-    messages = None if checkpointer is None else _in_state(checkpointer, thread, namespace, store)
+    place = place_of(thread, namespace)
+    messages = None if checkpointer is None else _in_state(checkpointer, place, store)
     # Who a store may be read by is in its address.
     shown = url.partition("://")[0] if "@" in url else url
     made = report_of_thread(store, thread, namespace=namespace, where=shown, config=config, messages=messages, subjects=subjects)
     if not (made.compactions or made.restored or made.current or made.actions or made.moments or made.in_sight):
-        fail("report", f"Nothing about thread '{thread}' is on record in this store. `ctxguard threads` lists the threads that have versions.")
+        fail("report", f"Nothing about thread '{thread}' is on record in this store. `ctxguard threads URL` lists the threads on record.")
     return made
 
 
-def _in_state(url: str, thread: str, namespace: str, store: GuardStore) -> list[Any]:
+def _in_state(url: str, place: ContextPlace, store: GuardStore) -> list[Any]:
     from langchain_ctxguard.cli.savers import saver_at
     from langchain_ctxguard.errors import ContextGuardError
     from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
 
-    config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": namespace}}
+    config: Any = {"configurable": {"thread_id": place.thread, "checkpoint_ns": place.namespace}}
     try:
         with saver_at(url) as saver:
             found = ContextCheckpointer(saver, store=store).get_tuple(config)
@@ -102,7 +103,6 @@ def _of_file(file: str, wanted: str | None, config: GuardConfig | None) -> Repor
     except TranscriptError as error:
         hint = "" if Path(file).exists() or file == "-" else " To report on a stored thread, name its store with --store."
         fail("report", f"{error}{hint}", error)
-        raise
     found = [one for number, one in enumerate(runs, 1) if wanted is None or wanted in {one.name, str(number)}]
     if len(found) != 1:
         names = ", ".join(f"{number} ({one.name})" for number, one in enumerate(runs[:10], 1))
@@ -113,13 +113,8 @@ def _of_file(file: str, wanted: str | None, config: GuardConfig | None) -> Repor
 
 def _config(path: Path) -> GuardConfig:
     from langchain_ctxguard.domain.config import GuardConfig
-    from langchain_ctxguard.errors import ConfigurationError
 
-    try:
-        return GuardConfig.from_file(path)
-    except ConfigurationError as error:
-        fail("report", str(error), error)
-        raise
+    return GuardConfig.from_file(path)
 
 
 def _form(out: Path | None, *, as_json: bool) -> Literal["html", "markdown", "json"]:
@@ -130,7 +125,7 @@ def _form(out: Path | None, *, as_json: bool) -> Literal["html", "markdown", "js
     form = _FORMS.get(out.suffix.lower())
     if form is None:
         fail("report", f"'{out}' says no form; end it in {', '.join(_FORMS)}.")
-    return form or "html"
+    return form
 
 
 def _rendered(made: Report, form: Literal["html", "markdown", "json"]) -> str:
@@ -149,10 +144,14 @@ def _rendered(made: Report, form: Literal["html", "markdown", "json"]) -> str:
 
 def _write(text: str, out: Path | None) -> None:
     if out is None or str(out) == "-":
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
         return
+    # Whole or not at all: what stood there before is not lost to half a page.
+    beside = out.with_name(f".{out.name}.part")
     try:
-        out.write_text(text, encoding="utf-8")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(out)
     except OSError as error:
-        fail("report", f"Cannot write '{out}': {error.strerror or error}.", error)
-    typer.echo(printable(f"Written to {out} ({len(text.encode()):,} bytes)."), err=True)
+        beside.unlink(missing_ok=True)
+        fail("report", f"Cannot write '{out}': {error.strerror or type(error).__name__}. Nothing was written.", error)
+    echo(printable(f"Written to {out} ({len(text.encode()):,} bytes)."))

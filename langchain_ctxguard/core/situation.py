@@ -165,6 +165,12 @@ class Plan:
     crossing: Crossing = field(default_factory=Crossing)
     """What crosses by being copied, and what must hold afterwards."""
 
+    must_gain: bool = True
+    """Whether a view that saves too little is refused; not where only what a conversation adds up to is wanted."""
+
+    prepare: Callable[[], None] | None = None
+    """Called once it is settled that something leaves the view, before anybody is asked for a summary."""
+
     clock: Callable[[], float] | None = None
     """Seconds that pass, for the record; `None`: nobody measures."""
 
