@@ -143,15 +143,10 @@ def _rendered(made: Report, form: Literal["html", "markdown", "json"]) -> str:
 
 
 def _write(text: str, out: Path | None) -> None:
+    from langchain_ctxguard.cli.outcomes import write_text
+
     if out is None or str(out) == "-":
-        echo(text, nl=False)
+        write_text(text, None)
         return
-    # Whole or not at all: what stood there before is not lost to half a page.
-    beside = out.with_name(f".{out.name}.part")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(out)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        fail("report", f"Cannot write '{out}': {error.strerror or type(error).__name__}. Nothing was written.", error)
-    echo(printable(f"Written to {out} ({len(text.encode()):,} bytes)."))
+    write_text(text, out)
+    echo(printable(f"Written to {out} ({len(text):,} characters)."))

@@ -33,6 +33,7 @@ from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.invariants import Broken
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, modest, widened
+from langchain_ctxguard.core.objection import STOPPED, objected
 from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.redact import WITHHELD, Redaction
 from langchain_ctxguard.core.retention import missing_rules
@@ -93,6 +94,12 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     if isinstance(found, CompactionRecord):
         return Compacted(situation.head, before, found, fields=fields_of(situation.head))
     found = replace(found, began=began)
+    is_full = plan.limit is not None and tokens_before > plan.limit
+    if (yield from objected(found, record, is_full=is_full)):
+        if is_full and plan.limit is not None:
+            yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, STOPPED))
+        stopped = yield from _left_alone(record, STOPPED)
+        return Compacted(situation.head, before, stopped, fields=fields_of(situation.head))
     if plan.prepare is not None:
         yield Prepare(plan.prepare)
     yield Show(partial(leaving_texts, found))

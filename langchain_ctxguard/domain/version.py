@@ -246,7 +246,7 @@ EventKind = Literal[
     "messages_brought_back",
     "message_recalled",
     "rolled_back",
-    "compaction_stopped",
+    "extension_failed",
     "reconciled",
     "call_held",
     "check_blocks",

@@ -39,9 +39,7 @@ class Answers:
         self._watch = watch
         self._hatches = hatches
 
-    def asked(
-        self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None, tokens: int | None, *, unenforced: tuple[str, ...] = ()
-    ) -> Generator[Step, Any, Any]:
+    def asked(self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None, tokens: int | None) -> Generator[Step, Any, Any]:
         """Call the model with the view, reminded of the critical rules at its end if so set, and tell the hooks what became of its prefix."""
         messages = self.reminded(sent.messages, call.rules)
         is_reminded = messages is not sent.messages
@@ -65,7 +63,7 @@ class Answers:
         report = watched.after(response)
         if report is not None:
             place = {"thread": call.where.thread, "namespace": call.where.namespace, "context_version": (head or reading.head).version}
-            about = {**place, "rules": call.rules, "unenforced": unenforced, "is_reminded": is_reminded}
+            about = {**place, "rules": call.rules, "unenforced": call.unenforced, "is_reminded": is_reminded}
             self._record(report.model_copy(update=about))
         return response
 

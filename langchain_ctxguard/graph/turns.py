@@ -29,6 +29,7 @@ from langchain_ctxguard.compact import config_of, extensions_of, rules_of
 from langchain_ctxguard.core.authorize import traits_of
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.items import Steps, plan_of
+from langchain_ctxguard.core.note import with_note
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.core.settle import inferred_in
@@ -252,7 +253,7 @@ class Turns:
             late=self._late,
             thread_record=self._thread_record,
             on_record=self._on_record,
-            redact=self._redact,
+            extensions=self.extensions,
             standing=self.standing.log,
             coding=lambda: self.coding,
         )
@@ -466,6 +467,7 @@ class Turns:
             tools=tools,
             thread=thread,
             rules=rules.pinned,
+            unenforced=rules.unenforced,
             todos=self.todos_of(state),
             where=where,
             state=state,
@@ -502,14 +504,27 @@ class Turns:
                 tokens = made.record.tokens_after
                 leads = yield from self._leads(state, call, made.view.messages, request.model, head or reading.head)
         try:
-            response = yield from self._answers.asked(_led(sent, leads), call, reading, head, tokens, unenforced=rules.unenforced)
+            response = yield from self._asked(_led(sent, leads), call, reading, head, tokens)
         except ContextOverflowError as overflow:
             head, sent = yield from self._overflow.smaller(request, call, head, overflow, change)
             sent = _led(sent, (yield from self._leads(state, call, sent.messages, request.model, head)))
-            response = yield from self._answers.asked(sent, call, reading, head, None, unenforced=rules.unenforced)
+            response = yield from self._asked(sent, call, reading, head, None)
         response = yield from self._answers.verified(sent, response, rules.pinned)
         yield from self._thread_record.noted(where, response.result)
         return response if head is None else self._writing(response, head, change, state)
+
+    def _asked(
+        self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None, tokens: int | None
+    ) -> Generator[Step, Any, Any]:
+        """Call the model, with what the application wants to be read once; it is read when the model has answered."""
+        afterwards = self._compacting.afterwards
+        text = afterwards.unread(call.thread, head)
+        if text:
+            sent = sending(sent, sent.system_message, with_note(sent.messages, text))
+        response = yield from self._answers.asked(sent, call, reading, head, tokens)
+        if text:
+            afterwards.was_read(call.thread, head)
+        return response
 
     def _writing(self, response: ModelResponse[Any], head: ContextHead, change: StateChange, state: Any) -> ExtendedModelResponse[Any]:
         """Return the response with the update of the state that goes with a new head."""
