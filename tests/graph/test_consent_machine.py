@@ -1,7 +1,8 @@
 """Random lives of a thread with consents: whatever happens in them, no gate opens by anything but the ledger, and no copy differs from it.
 
 With the profile `full` they come in parts, each a test of its own with a thousand compactions, which may run side by side, and one of them again alone:
-`pytest --hypothesis-profile=full tests/graph/test_consent_machine.py -k "part-7"`, or `--lf` for those that did not get through.
+With the profile `full` they come in parts, each a test of its own with a thousand compactions. They may run side by side, and one of them again alone:
+`pytest --hypothesis-profile=full tests/graph/test_consent_machine.py -k part-7`, or `--lf` for those that did not get through.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ PARTS, EACH, ROUND = (10, 1_000, 10) if IS_FULL else (1, 10, 6)
 
 @pytest.mark.timeout(0 if IS_FULL else 120)
 @pytest.mark.parametrize("part", range(PARTS), ids=lambda part: f"part-{part}")
-def test_no_life_opens_a_gate_by_anything_but_the_ledger(part: int) -> None:  # noqa: ARG001 - with `full` each part draws lives of its own
+def test_no_life_opens_a_gate_by_anything_but_the_ledger(part: int) -> None:
     """10,000 compactions with the profile `full`, in rounds of lives until a part has had its share; at least ten in every run."""
     COMPACTIONS.clear()
     rounds = settings(max_examples=ROUND, stateful_step_count=40 if IS_FULL else 30, deadline=None)
