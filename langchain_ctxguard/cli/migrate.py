@@ -18,6 +18,7 @@ def migrate(
     agent_role: Annotated[str, typer.Option(help="With --roles: the role agents run with.")] = "ctxguard_agent",
     writer_role: Annotated[str, typer.Option(help="With --roles: the role that records consents and rules.")] = "ctxguard_writer",
     reader_role: Annotated[str, typer.Option(help="With --roles: the role that only reads.")] = "ctxguard_reader",
+    tool_role: Annotated[str, typer.Option(help="With --roles: the role of tools in processes of their own, if there are such.")] = "",
     schema: Annotated[str, typer.Option(help="With --roles: where the tables are.")] = "public",
 ) -> None:
     """Make the tables of a store, or bring them up to date. Run it with a role that may create tables; agents need none that may.
@@ -32,7 +33,7 @@ def migrate(
         raise typer.Exit(_CANNOT)
     try:
         if roles:
-            _print_roles(agent_role, writer_role, reader_role, schema)
+            _print_roles(agent_role, writer_role, reader_role, tool_role or None, schema)
             return
         before, after = migrate_store(url)
     except (ConfigurationError, StoreError) as error:
@@ -46,11 +47,11 @@ def migrate(
         typer.echo(f"Brought the schema from version {before} to {after}.")
 
 
-def _print_roles(agent: str, writer: str, reader: str, schema: str) -> None:
+def _print_roles(agent: str, writer: str, reader: str, tool: str | None, schema: str) -> None:
     from langchain_ctxguard.backends.sql_roles import role_statements
 
-    statements = role_statements(agent=agent, writer=writer, reader=reader, schema=schema)
-    typer.echo("-- Read it, then run it with psql as the owner of the tables. The three roles must be there, and own nothing here.")
+    statements = role_statements(agent=agent, writer=writer, reader=reader, tool=tool, schema=schema)
+    typer.echo("-- Read it, then run it with psql as the owner of the tables. The roles must be there, and own nothing here.")
     typer.echo("BEGIN;")
     for statement in statements:
         typer.echo(f"{statement};")

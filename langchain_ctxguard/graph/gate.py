@@ -65,7 +65,8 @@ class ToolGate:
         """Bind the policy and the records."""
         self.policy = tuple(policy)
         self.engine = engine
-        self.ledgers = ledgers
+        # Nothing public leads to them: whoever can append to an approval's stream can agree in a person's place.
+        self._ledgers = ledgers
         self.clock = clock
         self._subject = subject
         self._paths = paths or LocalPaths()
@@ -145,14 +146,14 @@ class ToolGate:
         found = self._batch(calls, tools)
         if found is not None:
             flow, hands = found
-            self.engine.run(flow, name="tool_questions", ledgers=self.ledgers, hands=hands)
+            self.engine.run(flow, name="tool_questions", ledgers=self._ledgers, hands=hands)
 
     async def aask_about(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]], tools: Sequence[BaseTool]) -> None:
         """Do as `ask_about` does, without blocking the event loop."""
         found = self._batch(calls, tools)
         if found is not None:
             flow, hands = found
-            await self.engine.arun(flow, name="tool_questions", ledgers=self.ledgers, hands=hands)
+            await self.engine.arun(flow, name="tool_questions", ledgers=self._ledgers, hands=hands)
 
     def _batch(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]], tools: Sequence[BaseTool]) -> tuple[ToolFlow[None], Asking] | None:
         site = self.site(None)
@@ -235,12 +236,16 @@ class ToolGate:
     def settle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Judge a call, and run it where it is allowed."""
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
-        return self.engine.run(flow, name="tool_call", ledgers=self.ledgers, hands=hands)
+        return self.engine.run(flow, name="tool_call", ledgers=self._ledgers, hands=hands)
 
     async def asettle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Do as `settle` does, without blocking the event loop."""
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
-        return await self.engine.arun(flow, name="tool_call", ledgers=self.ledgers, hands=hands)
+        return await self.engine.arun(flow, name="tool_call", ledgers=self._ledgers, hands=hands)
+
+    def purge_thread(self, thread: str) -> int:
+        """Erase the words of a thread's calls, and return how many contents that were; see `ContextGuard.purge_thread`."""
+        return self._ledgers.records.purge_thread(thread)
 
     def judge(self, request: ToolRequest, site: Site) -> PolicyJudge:
         """Return who decides about a call; what was said in the thread is read where a rule looks at it."""

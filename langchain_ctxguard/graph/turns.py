@@ -224,7 +224,7 @@ class Turns:
         self._reads_block = (self.store is not None and self.store.is_durable) or consents is not None
         self._subject = subject
         self.standing = Standing(
-            _standing_log(self.store, clock),
+            _standing_log(opened, clock),
             consents=self.consents,
             carry=given.consents.carry,
             record=self._engine.record,
@@ -1138,7 +1138,7 @@ def _reader_of(registry: ConstraintReader | None, store: AgentStore | None, cloc
     return ConstraintReader(MemoryLog(clock=clock)) if store is None else ConstraintReader(store.log, tenant=store.tenant)
 
 
-def _standing_log(store: AgentStore | None, clock: Clock | None) -> StandingLog:
+def _standing_log(store: GuardStore | None, clock: Clock | None) -> StandingLog:
     """Return where standing state rests: in the store, else in this process."""
     if store is None:
         return StandingLog(RecentStreams(clock=clock), clock=clock, forgets=True)

@@ -1,7 +1,6 @@
 """Random lives of a thread with consents: whatever happens in them, no gate opens by anything but the ledger, and no copy differs from it.
 
-With the profile `full` they come in parts, each a test of its own with a thousand compactions, which may run side by side, and one of them again alone:
-With the profile `full` they come in parts, each a test of its own with a thousand compactions. They may run side by side, and one of them again alone:
+With the profile `full` they come in parts, each a test of its own with a thousand compactions. They may run side by side, and one again alone:
 `pytest --hypothesis-profile=full tests/graph/test_consent_machine.py -k part-7`, or `--lf` for those that did not get through.
 """
 
