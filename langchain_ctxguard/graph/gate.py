@@ -14,13 +14,13 @@ from langchain_core.tools import tool as as_tool
 from langchain_ctxguard.backends.paths import LocalPaths
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.core.authorize import traits_of
-from langchain_ctxguard.core.budgets import usage_of
 from langchain_ctxguard.core.call_case import Call, Judge, Settled, ToolFlow
 from langchain_ctxguard.core.judge import PolicyJudge
 from langchain_ctxguard.core.origins import Origins
 from langchain_ctxguard.core.paths import PathFacts
 from langchain_ctxguard.core.tool_batch import tool_batch_flow
 from langchain_ctxguard.core.tool_call import tool_call_flow
+from langchain_ctxguard.core.usage import counted_for
 from langchain_ctxguard.domain.budget import Usage
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.policy import Decision, Finding, Policy, Surface, ToolRequest, Verdict
@@ -32,6 +32,7 @@ from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.call_site import Site, site_now
 from langchain_ctxguard.graph.guarded_tool import gate_of, guarded
 from langchain_ctxguard.graph.left_state import Archived, LeftState
+from langchain_ctxguard.graph.model_usage import ModelUsage
 from langchain_ctxguard.graph.tool_arguments import parsed_arguments
 from langchain_ctxguard.graph.tool_run import Asking, ToolRun
 from langchain_ctxguard.ports import Clock, ConsentReading
@@ -40,6 +41,7 @@ from langchain_ctxguard.records.budgets import BudgetLog
 from langchain_ctxguard.records.call_records import AuditDetail, CallRecords
 from langchain_ctxguard.records.ledgers import CallLedgers
 from langchain_ctxguard.records.standing import StandingLog
+from langchain_ctxguard.records.usage import UsageLog
 
 _THREADS = 256
 _TOOLS = 1_024
@@ -58,7 +60,7 @@ class ToolGate:
         clock: Callable[[], datetime],
         subject: str | None = None,
         paths: PathFacts | None = None,
-        prices: PriceTable | None = None,
+        usage: ModelUsage,
         facts: Callable[[Site], CallFacts] | None = None,
         archived: Archived | None = None,
     ) -> None:
@@ -70,7 +72,7 @@ class ToolGate:
         self.clock = clock
         self._subject = subject
         self._paths = paths or LocalPaths()
-        self._prices = prices
+        self._usage = usage
         self._twins: Bounded[tuple[BaseTool, BaseTool]] = Bounded(_TOOLS)
         self._by_name: Bounded[BaseTool] = Bounded(_TOOLS)
         self._origins: Bounded[Origins] = Bounded(_THREADS)
@@ -202,20 +204,50 @@ class ToolGate:
         )
 
     def usage(self, site: Site, periods: tuple[str, ...]) -> dict[Period, Usage]:
-        """Return what the models of the thread and of the run have used, from the messages in sight and those that left the state."""
+        """Return what the models of thread, run and day have used: the record of it, brought up to what is in sight and what left the state."""
         messages = self._seen(site)
-        if messages is None:
-            return {}
-        found: dict[Period, Usage] = {}
         try:
-            if "thread" in periods:
-                found["thread"] = usage_of([*self._gone(site, messages, LeftState.before), *messages], self._prices)
-            if "run" in periods:
-                found["run"] = usage_of([*self._gone(site, messages, LeftState.since_request), *_since_request(messages)], self._prices)
+            if messages is not None:
+                gone = self._gone(site, messages, LeftState.before)
+                recent = len(self._gone(site, messages, LeftState.since_request)) if gone else 0
+                own = site.messages
+                self._usage.seen(site, [messages] if own is None or own is messages else [messages, own], gone, recent)
+            return self._usage.of(site, periods, is_seen=messages is not None)
         except StoreError:
-            # What left the state cannot be read, so nobody can tell what was used.
+            # Nobody can tell what was used.
             return {}
-        return found
+
+    @property
+    def counts_usage(self) -> bool:
+        """Say whether what models use has to be counted: a budget looks at it."""
+        return self._usage.is_wanted
+
+    def note_said(self, site: Site, before: Sequence[BaseMessage], answers: Sequence[BaseMessage]) -> None:
+        """Count what a model answered; see `ModelUsage.said`.
+
+        Raises:
+            StoreError: it cannot be put on record.
+        """
+        self._usage.said(site, before, answers)
+
+    def note_seen(self, site: Site, messages: Sequence[BaseMessage]) -> None:
+        """Count what stands in a conversation and was not counted yet.
+
+        Raises:
+            StoreError: it cannot be put on record.
+        """
+        self._usage.seen(site, [messages])
+
+    def model_site(self, messages: Sequence[BaseMessage]) -> Site:
+        """Return where a model is called that is sent these messages: of a sub-agent the run is that of the thread it works for."""
+        site = site_now(self._subject)
+        if site.thread is None:
+            return site.seen_by(messages)
+        if messages and self._is_root(site, messages):
+            # A sub-agent whose tools are guarded belongs to this run, also where no tool of the thread's own agent is.
+            self._roots.put(site.thread, messages)
+        root = self._roots.get(site.thread)
+        return site if not root else site.seen_by(root)
 
     def _gone(
         self, site: Site, messages: Sequence[BaseMessage], find: Callable[[LeftState, str, Sequence[BaseMessage]], list[BaseMessage]]
@@ -313,11 +345,6 @@ class ToolGate:
         return origins.follow(messages, is_root=is_root)
 
 
-def _since_request(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    place = next((place for place in range(len(messages) - 1, -1, -1) if messages[place].type == "human"), 0)
-    return messages[place:]
-
-
 def _is_mcp(tool: BaseTool) -> bool:
     """Say whether a tool has the form the adapters of MCP servers give theirs: a JSON schema, content and artifact, run only asynchronously."""
     return isinstance(tool.args_schema, dict) and tool.response_format == "content_and_artifact"
@@ -398,7 +425,8 @@ def gate_for(
         standing=standing or StandingLog(kept.log, tenant=kept.tenant, clock=clock),
         blocks=kept.is_durable or consents is not None,
     )
-    return ToolGate(policy, engine=engine, ledgers=ledgers, clock=moment, subject=subject, prices=prices, facts=facts, archived=archived)
+    usage = ModelUsage(UsageLog(kept, counted_for(policy), clock=moment), prices)
+    return ToolGate(policy, engine=engine, ledgers=ledgers, clock=moment, subject=subject, usage=usage, facts=facts, archived=archived)
 
 
 def _now() -> datetime:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 import warnings
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -220,6 +220,7 @@ class Turns:
         self._opened = opened
         self.store = None if opened is None else AgentStore.of(opened)
         self.consents, self._close_consents = consents_of(consents, opened, clock)
+        prices = prices or (PriceTable(prices=given.prices) if given.prices else None)
         policies: tuple[Policy, ...] = (given.tools or ToolPolicy(), *extensions.policies)
         self._reads_block = (self.store is not None and self.store.is_durable) or consents is not None
         self._subject = subject
@@ -481,6 +482,8 @@ class Turns:
         rules = asked.pinned
         standing = yield from self._stood(where, as_messages(messages))
         said = self._as_said(messages, standing)
+        if self.gate.counts_usage:
+            yield from self._noting(where, partial(self.gate.note_seen, self.gate.model_site(said), said))
         call = Call(said, raw_head, system=system, tools=tools, thread=thread, rules=rules, todos=todos, where=where, state=state, standing=standing)
         call, late = yield from self._ahead(call, model, change)
         call = yield from self._renewed(call)
@@ -558,7 +561,7 @@ class Turns:
             head, sent = yield from self._smaller(request, call, head, overflow, change)
             sent = _led(sent, self._lead(state, call, sent.messages, request.model))
             response = yield from self._asked(sent, call, reading, head, None)
-        response = yield from self._verified(sent, response, rules.pinned)
+        response = yield from self._verified(sent, response, rules.pinned, call)
         yield from self._noted(where, response.result)
         return response if head is None else self._writing(response, head, change, state)
 
@@ -593,7 +596,7 @@ class Turns:
         if messages is not sent.messages:
             sent = _sending(sent, sent.system_message, messages)
         if self._watch is None:
-            return (yield Ask(sent))
+            return (yield from self._paid(call, (yield Ask(sent))))
         watched = self._watch.before(
             call.thread if call.thread != (None, "") else None,
             model=sent.model,
@@ -610,7 +613,24 @@ class Turns:
         report = watched.after(response)
         if report is not None:
             self._engine.record(report)
+        return (yield from self._paid(call, response))
+
+    def _paid(self, call: Call, response: Any) -> Generator[Work, Any, Any]:
+        """Return a model's answer once what it used is on record, where a budget looks at it; an answer that is then refused was paid for too."""
+        if not self.gate.counts_usage:
+            return response
+        site = self.gate.model_site(call.messages)
+        yield from self._noting(call.where, partial(self.gate.note_said, site, call.messages, response.result))
         return response
+
+    def _noting(self, where: Whereabouts, write: Callable[[], None]) -> Generator[Work, Any, None]:
+        """Put usage on record; what cannot be is counted when its message is seen again, and until then a tool with such a budget is denied."""
+        try:
+            yield Work(write, self._reads_block)
+        except StoreError as error:
+            if self._memory.is_first(("uncounted", where.thread, type(error).__name__)):
+                detail = f"What a model used could not be put on record ({type(error).__name__}); tools with a budget of tokens or cost are denied."
+                self._engine.record(ContextEvent(kind="store_failed", detail=detail))
 
     def _reminder(self, call: Call) -> HumanMessage | None:
         return reminder(call.rules) if self._remind == "critical" else None
@@ -665,7 +685,9 @@ class Turns:
             return rules
         return settled_by_person(rules, self._engine.record, may_pause=may_pause)
 
-    def _verified(self, sent: ModelRequest[Any], response: ModelResponse[Any], rules: tuple[Constraint, ...]) -> Generator[Step, Any, Any]:
+    def _verified(
+        self, sent: ModelRequest[Any], response: ModelResponse[Any], rules: tuple[Constraint, ...], call: Call
+    ) -> Generator[Step, Any, Any]:
         """Return the response once its final answer passes the checks of the rules; ask again where a rule says so."""
         checks = self._verifier.checks_for_answer(rules)
         if not checks:
@@ -684,7 +706,7 @@ class Turns:
                 raise stopped(grave)
             again = [*sent.messages, *asking_again(answer, grave)]
             try:
-                response = yield Ask(_sending(sent, sent.system_message, self._reminded(again, rules)))
+                response = yield from self._paid(call, (yield Ask(_sending(sent, sent.system_message, self._reminded(again, rules)))))
             except ContextOverflowError as overflow:
                 raise stopped(grave) from overflow
         return response
