@@ -50,6 +50,7 @@ bench-full: $(VENV)/.agentdojo ## the long run: writes benchmarks/results and th
 	$(BIN)/python benchmarks/extractive.py
 	$(BIN)/python benchmarks/policy.py
 	$(BIN)/python benchmarks/tool_calls.py
+	$(BIN)/python benchmarks/tracing.py
 	$(BIN)/python -m benchmarks.agentdojo
 	$(BIN)/python -m benchmarks.store_trials
 	$(BIN)/python -m benchmarks.version_trials

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from benchmarks.measuring import cores, cpu_seconds_of, percentile, seconds_of, table, write
+from benchmarks.measuring import cores, cpu_seconds_of, percentile, priority, seconds_of, table, write
 from langchain_ctxguard.backends.sql_database import Database
 from langchain_ctxguard.backends.sql_log import insert_entries, new_stream
 from langchain_ctxguard.backends.store import GuardStore, migrate_store
@@ -169,8 +169,7 @@ def main() -> None:
         write(
             "consents",
             measured=f"a log of threads with {PER_THREAD:,} events each, {COMPACTIONS} of them compactions that carried the consent; `p10_ms` to"
-            f" `p99_ms`: wall time of one question; `cpu_p50_ms`: CPU time of the asking thread. On {cores()} with ten times as many processes at"
-            " work: wall times are mostly waiting for a core, and upper bounds",
+            f" `p99_ms`: wall time of one question; `cpu_p50_ms`: CPU time of the asking thread. On {cores()}, {priority()}",
             against="nothing else; the budget is 10 ms for an explanation at a million events",
             rows=rows,
         )

@@ -87,6 +87,11 @@ def median(samples: Sequence[float]) -> float:
     return percentile(samples, 0.5)
 
 
+def priority() -> str:
+    """Say whether this process goes before all others (`chrt -f 50`): then wall times are its own, on a busy machine too."""
+    return "before all other processes" if os.sched_getscheduler(0) in {os.SCHED_FIFO, os.SCHED_RR} else "beside all other processes"
+
+
 def cores() -> str:
     """Return how many cores the process may use, in words."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -19,6 +19,7 @@ import sqlite3
 import sys
 import tempfile
 import time
+import traceback
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -129,7 +130,10 @@ def _forked(work: Callable[[], None]) -> int:
     try:
         work()
         code = 0
+    except Exception:  # noqa: BLE001 - said here, since `os._exit` says nothing
+        traceback.print_exc()
     finally:
+        sys.stderr.flush()
         os._exit(code)
 
 

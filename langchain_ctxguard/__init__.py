@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from langchain_ctxguard.domain.constraint import Constraint
     from langchain_ctxguard.domain.control import ControlField
     from langchain_ctxguard.domain.extensions import Extensions
+    from langchain_ctxguard.domain.handoff import Handoff
     from langchain_ctxguard.domain.policy import ToolPolicy, ToolRequest, Verdict
     from langchain_ctxguard.domain.summary import StructuredSummary
     from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
     from langchain_ctxguard.graph.guard import ContextGuard
+    from langchain_ctxguard.graph.handoff import HandoffGuard
     from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints, RollbackContext
     from langchain_ctxguard.graph.run_input import RunInput
     from langchain_ctxguard.graph.state import GuardedState
@@ -58,6 +60,8 @@ _HOMES = {
     "GuardConfig": "domain.config",
     "GuardStore": "backends.store",
     "GuardedState": "graph.state",
+    "Handoff": "domain.handoff",
+    "HandoffGuard": "graph.handoff",
     "PinConstraints": "graph.nodes",
     "PolicyToolNode": "graph.tools",
     "RollbackContext": "graph.nodes",
@@ -96,6 +100,8 @@ __all__ = [
     "GuardConfig",
     "GuardStore",
     "GuardedState",
+    "Handoff",
+    "HandoffGuard",
     "PinConstraints",
     "PolicyToolNode",
     "RollbackContext",

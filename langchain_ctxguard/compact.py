@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_ctxguard.core.compaction import Compacted, Plan, Situation, compaction_flow, fields_of
 from langchain_ctxguard.core.dialect import listed, read_messages, write_like
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Effect
+from langchain_ctxguard.core.render import rules_fingerprint
 from langchain_ctxguard.core.resolve import check_conflicts, resolve
 from langchain_ctxguard.core.situation import Crossing, FieldPlan
 from langchain_ctxguard.core.units import MOVED
@@ -23,6 +24,7 @@ from langchain_ctxguard.domain.constraint import Authority, Constraint, Place, S
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.control import ControlField, FieldDiff
 from langchain_ctxguard.domain.extensions import Extensions
+from langchain_ctxguard.domain.summary import StructuredSummary
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
@@ -111,7 +113,7 @@ def compact_messages(
         RetentionError: a view given back lost its rules and `on_violation` is "stop".
     """
     job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep, now, extensions)
-    return job.done(job.engine.run(job.flow()))
+    return job.done(job.engine.run(job.flow(), facts=job.facts))
 
 
 async def acompact_messages(
@@ -130,7 +132,35 @@ async def acompact_messages(
 ) -> Compaction:
     """Compact a conversation as `compact_messages` does, without blocking the event loop on a model."""
     job = _Job.of(messages, config, constraints, keep, budget, token_counter, summarizer, previous, must_keep, now, extensions)
-    return job.done(await job.engine.arun(job.flow()))
+    return job.done(await job.engine.arun(job.flow(), facts=job.facts))
+
+
+def summed_up(
+    messages: Sequence[BaseMessage],
+    *,
+    previous: ContextHead | None = None,
+    summarizer: Summarizer | BaseChatModel | str | None = None,
+    extensions: Extensions | None = None,
+) -> StructuredSummary | None:
+    """Return what a whole conversation adds up to, by the derivations of every compaction; `None` where nothing comes of it.
+
+    Nothing leaves a view by it, so it is told whatever it would save.
+
+    Args:
+        messages: The conversation.
+        previous: The head of its last compaction.
+        summarizer: Reads it; `None`: extractive, without a model.
+        extensions: `redact` and `same_text` are used.
+
+    Raises:
+        ContextGuardError: as `compact_messages`.
+    """
+    job = _Job.of(messages, None, (), ("messages", 1), None, None, summarizer, previous, (), None, extensions)
+    situation = job.found.situation
+    if not situation.tail:
+        return None if situation.head.body is None else situation.head.body.structured
+    head = job.engine.run(compaction_flow(situation, replace(job.plan, must_gain=False), job.count)).head
+    return None if head.body is None else head.body.structured
 
 
 def config_of(config: GuardConfig | str | Path | None) -> GuardConfig:
@@ -168,6 +198,10 @@ def extensions_of(extensions: Extensions | None) -> Extensions:
     if redact is not None and not callable(redact):
         msg = f"`Extensions(redact=...)` takes a function from text to text, not {type(redact).__name__}. Nothing would have been redacted."
         raise ConfigurationError(msg)
+    for name in ("before_compaction", "after_compaction"):
+        if getattr(given, name) is not None and not callable(getattr(given, name)):
+            msg = f"`Extensions({name}=...)` takes a function, not {type(getattr(given, name)).__name__}."
+            raise ConfigurationError(msg)
     return given
 
 
@@ -259,6 +293,7 @@ class _Job:
             # A list of messages has no ledger and no state: rules and fields are what invariants can speak about here.
             crossing=Crossing(invariants=given.consents.invariants),
             redact=own.redact,
+            before=own.before_compaction,
             strategy=engine.summarizer.name,
             fallback=engine.fallback.name,
         )
@@ -271,6 +306,12 @@ class _Job:
             count=counter_of(token_counter, summarizer),
             engine=engine,
         )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a trace shows beforehand."""
+        situation = self.found.situation
+        return {"trigger": self.plan.trigger, "parent": situation.head.version, "constraints": rules_fingerprint(situation.rules)}
 
     def flow(self) -> Generator[Effect, Answer, Compacted]:
         """Return the flow, or the short one that leaves a list alone that fits its budget."""

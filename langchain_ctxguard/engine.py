@@ -6,6 +6,7 @@ import asyncio
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, assert_never
 
@@ -13,6 +14,7 @@ from langchain_ctxguard.backends.agent_store import AgentStore
 from langchain_ctxguard.backends.deadline import awithin, within
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
 from langchain_ctxguard.backends.store import GuardStore
+from langchain_ctxguard.backends.stream import StreamEvents
 from langchain_ctxguard.backends.tokens import counter_for
 from langchain_ctxguard.core.effects import (
     Answer,
@@ -20,13 +22,16 @@ from langchain_ctxguard.core.effects import (
     AskAboutCalls,
     AskedBefore,
     AskPerson,
+    ConsultWork,
     CountTokens,
     Decided,
     Effect,
     GetContent,
     NobodyThere,
     NoteCall,
+    NoteWork,
     PortFailed,
+    Prepare,
     PutContent,
     ReadBudgets,
     ReadCalls,
@@ -36,16 +41,19 @@ from langchain_ctxguard.core.effects import (
     ResolveCall,
     RunTool,
     SettleBudgets,
+    Show,
     Stage,
     Summarize,
     SummaryFailure,
     WriteCalls,
 )
+from langchain_ctxguard.core.shown import draft_texts
 from langchain_ctxguard.domain.extensions import FieldExtractor
+from langchain_ctxguard.domain.shown import CompactionTexts
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import ConfigurationError, InvalidSummaryError
-from langchain_ctxguard.ports import CallHands, Clock, ConsentReading, Fact, Hook, Summarizer
+from langchain_ctxguard.ports import CallHands, Clock, ConsentReading, Fact, Hook, Summarizer, TextHook
 from langchain_ctxguard.records.consent_ledger import ConsentLedger
 from langchain_ctxguard.records.consents import ConsentReader
 from langchain_ctxguard.records.ledgers import CallLedgers, LedgerEffect
@@ -84,9 +92,10 @@ class Engine:
             hooks: Told about every compaction, in this order.
             timeout_s: A summarizer that takes longer, in seconds, is abandoned; `None`: waited for.
         """
-        self.fallback: Summarizer = ExtractiveSummarizer()
+        # What an extractive summarizer refuses, another one with other settings shall not let pass.
+        self.fallback: Summarizer = summarizer if type(summarizer) is ExtractiveSummarizer else ExtractiveSummarizer()
         self.summarizer: Summarizer = self.fallback if summarizer is None else summarizer
-        self._hooks = _Hooks(_traced(hooks))
+        self._hooks = _Hooks(_with_own(hooks))
         self._timeout_s = timeout_s
 
     def run(
@@ -121,6 +130,9 @@ class Engine:
                     result: Result = end.value
                     return result
                 match effect:
+                    case Prepare():
+                        answer = None
+                        self._prepared(effect)
                     case Summarize():
                         answer = self._summarize(effect, who)
                     case AskPerson() | Append() | AskAboutCalls() | AskedBefore() | ResolveCall():
@@ -136,10 +148,15 @@ class Engine:
                         | PutContent()
                         | GetContent()
                         | NoteCall()
+                        | ConsultWork()
+                        | NoteWork()
                     ):
                         answer = self._noticed(effect, self._answered(effect, ledgers, hands))
                     case RunTool():
                         answer = _NO_HANDS if hands is None else hands.run(effect)
+                    case Show():
+                        answer = None
+                        self._hooks.show(effect.texts)
                     case Stage():
                         answer = None
                         stages.enter(effect.name)
@@ -168,6 +185,9 @@ class Engine:
                     result: Result = end.value
                     return result
                 match effect:
+                    case Prepare():
+                        answer = None
+                        await asyncio.to_thread(self._prepared, effect)
                     case Summarize():
                         answer = await self._asummarize(effect, who)
                     case AskPerson() | Append() | AskAboutCalls() | AskedBefore() | ResolveCall():
@@ -183,10 +203,15 @@ class Engine:
                         | PutContent()
                         | GetContent()
                         | NoteCall()
+                        | ConsultWork()
+                        | NoteWork()
                     ):
                         answer = self._noticed(effect, await self._aanswered(effect, ledgers, hands))
                     case RunTool():
                         answer = _NO_HANDS if hands is None else await hands.arun(effect)
+                    case Show():
+                        answer = None
+                        self._hooks.show(effect.texts)
                     case Stage():
                         answer = None
                         stages.enter(effect.name)
@@ -196,6 +221,14 @@ class Engine:
     def record(self, fact: Fact) -> None:
         """Tell the hooks about something that happened."""
         self._hooks.record(fact)
+
+    def _prepared(self, effect: Prepare) -> None:
+        """Let the application get ready; whatever fails there is told to the hooks, and the compaction goes on."""
+        try:
+            effect.call()
+        except Exception as error:  # noqa: BLE001 - no hand-over is worth a run
+            detail = f"What was to be done before a compaction failed ({_name_of(error)}); the compaction goes on without it."
+            self.record(ContextEvent(kind="preparation_failed", detail=detail))
 
     def _at_once(
         self, effect: AskPerson | Append | AskAboutCalls | AskedBefore | ResolveCall, person: Person | None, hands: CallHands | None
@@ -242,7 +275,7 @@ class Engine:
         who = self._who(effect, summarizer)
         with self._hooks.span("summarize", {"strategy": who.name, "attempt": effect.attempt}):
             try:
-                return _draft(within(self._time_for(effect), lambda: who.summarize(effect.request)))
+                return self._drafted(within(self._time_for(effect), lambda: who.summarize(effect.request)))
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a summarizer may fail in any way; none of them may reach the run
                 return _given_up(effect, error)
 
@@ -250,7 +283,7 @@ class Engine:
         who = self._who(effect, summarizer)
         with self._hooks.span("summarize", {"strategy": who.name, "attempt": effect.attempt}):
             try:
-                return _draft(await awithin(self._time_for(effect), who.asummarize(effect.request)))
+                return self._drafted(await awithin(self._time_for(effect), who.asummarize(effect.request)))
             except asyncio.CancelledError as error:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
@@ -259,6 +292,12 @@ class Engine:
                 return _failure(error)
             except Exception as error:  # noqa: BLE001 - as above
                 return _given_up(effect, error)
+
+    def _drafted(self, answer: Any) -> SummaryDraft | SummaryFailure:
+        draft = _draft(answer)
+        if isinstance(draft, SummaryDraft):
+            self._hooks.show(partial(draft_texts, draft))
+        return draft
 
     def _time_for(self, effect: Summarize) -> float | None:
         """Return how long a summary may take. The fallback waits for nobody, so on a busy machine it is not abandoned when it is needed most."""
@@ -300,11 +339,15 @@ def _name_of(error: BaseException) -> str:
     return name if name.isidentifier() and len(name) <= _NAME_SHOWN else "error"
 
 
-def _traced(hooks: Sequence[Hook]) -> Sequence[Hook]:
-    """Return the hooks with LangSmith's among them: it is on when LangSmith's tracing is, and costs a question where it is not."""
+def _with_own(hooks: Sequence[Hook]) -> Sequence[Hook]:
+    """Return the hooks with ours among them: LangSmith's, on when its tracing is, and the one that tells a graph's stream.
+
+    Each costs a question where there is nobody to tell.
+    """
     from langchain_ctxguard.backends.langsmith import LangSmithTracer
 
-    return hooks if any(isinstance(hook, LangSmithTracer) for hook in hooks) else (*hooks, LangSmithTracer())
+    own: tuple[type[LangSmithTracer | StreamEvents], ...] = (LangSmithTracer, StreamEvents)
+    return (*hooks, *(kind() for kind in own if not any(isinstance(hook, kind) for hook in hooks)))
 
 
 class _Hooks:
@@ -324,6 +367,15 @@ class _Hooks:
             try:
                 hook.record(fact)
             except Exception as error:  # noqa: BLE001 - a hook has no veto
+                self._failed(hook, error)
+
+    def show(self, texts: Callable[[], CompactionTexts]) -> None:
+        """Show words to the hooks that were asked to show them; where there is none, nobody makes them."""
+        for hook in self._hooks:
+            try:
+                if isinstance(hook, TextHook) and hook.wants_texts:
+                    hook.show(texts())
+            except Exception as error:  # noqa: BLE001 - as above
                 self._failed(hook, error)
 
     def stages(self) -> _Stages:

@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.core.effects import (
     AskAboutCalls,
     AskedBefore,
+    CallAtWork,
     NobodyThere,
     PersonsAnswer,
     Ran,
@@ -19,6 +20,7 @@ from langchain_ctxguard.core.effects import (
     RunTool,
     Spending,
     SummaryRequest,
+    WorkWord,
 )
 from langchain_ctxguard.domain.anchor import Anchor, Finding
 from langchain_ctxguard.domain.budget import Usage
@@ -27,10 +29,12 @@ from langchain_ctxguard.domain.hit import Hit
 from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.domain.prefix import PrefixReport
+from langchain_ctxguard.domain.shown import CompactionTexts
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.tool_call import CallRecord
 from langchain_ctxguard.domain.verification import VerificationRecord
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
+from langchain_ctxguard.domain.workspace import FileFact, Survey
 
 __all__ = [
     "BlobStore",
@@ -39,14 +43,18 @@ __all__ = [
     "ConsentReading",
     "Fact",
     "Hook",
+    "KeptFolder",
     "Log",
     "LogReader",
     "Spending",
     "Summarizer",
     "SummaryRequest",
+    "TextHook",
     "TextIndex",
     "TokenCounter",
     "VerifiableLog",
+    "WorkFiles",
+    "WorkRecord",
 ]
 
 Fact = CallRecord | CompactionRecord | ContextEvent | PrefixReport | VerificationRecord
@@ -194,6 +202,53 @@ class Summarizer(Protocol):
         """Return the draft, without blocking the event loop."""
 
 
+class WorkFiles(Protocol):
+    """The files of a workspace, by name, wherever they rest. Paths are below it, with `/`."""
+
+    def relative(self, path: str) -> str | None:
+        """Return a path as it is called below the workspace; `None`: it is not below it."""
+
+    def fact(self, path: str) -> FileFact:
+        """Return what one named file holds."""
+
+    def survey(self) -> Survey:
+        """Return which files differ from what was there; what cannot be told is said, and never guessed."""
+
+
+class KeptFolder(Protocol):
+    """Where hand-overs and the work log lie for people and agents to read."""
+
+    place: str
+    """What an agent calls it, without a `/` at its end."""
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file, whole or not at all.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+
+    def read(self, name: str) -> str | None:
+        """Return the text of a file, `None` where there is none.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+
+
+class WorkRecord(Protocol):
+    """Keeps what an agent's work came to, and says something to a call that does not fit it."""
+
+    def before(self, call: CallAtWork) -> WorkWord | None:
+        """Return what there is to say to a call that is about to run, `None` for nothing.
+
+        What it raises denies a call that changes something; one that only reads runs all the same.
+        """
+
+    def after(self, call: CallAtWork, ran: Ran) -> None:
+        """Take notice of what a call came to. What it raises is told to the hooks, and undoes nothing."""
+
+
 class CallHands(Protocol):
     """What a tool call's flow has done outside the records: a person asked, a tool run. One for each call."""
 
@@ -217,10 +272,27 @@ class CallHands(Protocol):
 
 
 class Hook(Protocol):
-    """Watches compactions. It cannot veto; what it raises is caught and warned about once."""
+    """Watches compactions and tool calls. It cannot veto; what it raises is caught and warned about once."""
 
     def span(self, name: str, facts: Mapping[str, Any]) -> AbstractContextManager[Any]:
-        """Wrap a step (`compaction`, `summarize`) so a tracer can nest what happens inside."""
+        """Wrap a step so a tracer can nest what happens inside.
+
+        Args:
+            name: `compaction` with `extract`, `summarize` and `verify` below it; `tool_call`, `tool_questions`.
+            facts: What is known beforehand: names, numbers and digests.
+        """
 
     def record(self, fact: Fact) -> None:
         """Take notice of something that happened, after it was committed."""
+
+
+@runtime_checkable
+class TextHook(Protocol):
+    """A hook that may also be shown the words of a compaction, where somebody asked for that."""
+
+    @property
+    def wants_texts(self) -> bool:
+        """Say whether words are wanted now; they are not made where nobody wants them."""
+
+    def show(self, texts: CompactionTexts) -> None:
+        """Take notice of words, as far as they are known, within the span they belong to."""

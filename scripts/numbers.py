@@ -86,14 +86,18 @@ def measured(marker: str) -> str:
 
 def printed(name: str) -> str:
     """Return the table of that name, as the code prints it."""
-    if name != "lifecycle":
-        msg = f"the code prints nothing called {name!r}; it prints 'lifecycle'."
-        raise NumbersError(msg)
     # Run as a script, this file's folder comes first on the path, where it would be taken for Python's own `numbers`.
     sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
+    from langchain_ctxguard.cli.reference import command_reference, exit_codes
     from langchain_ctxguard.domain.lifecycle import lifecycle_table
 
-    return f"\n{lifecycle_table()}\n"
+    tables = {"lifecycle": lifecycle_table, "exit-codes": exit_codes}
+    command = name.removeprefix("cli:").replace(".", " ")
+    try:
+        return f"\n\n{command_reference(command)}\n\n" if name.startswith("cli:") else f"\n{tables[name]()}\n"
+    except KeyError:
+        msg = f"the code prints nothing called {name!r}; it prints {', '.join(map(repr, tables))} and 'cli:COMMAND', e.g. 'cli:policy.check'."
+        raise NumbersError(msg) from None
 
 
 def filled(text: str, *, page: str) -> str:

@@ -12,6 +12,8 @@ import typer
 
 from langchain_ctxguard import Constraint, GuardConfig
 from langchain_ctxguard.cli import build_app
+from langchain_ctxguard.cli.commands import COMMANDS
+from langchain_ctxguard.cli.reference import command_reference, parameters_of
 from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.constraint import Enforcement, Scope
 from langchain_ctxguard.domain.field_settings import FieldSettings
@@ -138,15 +140,24 @@ def test_the_config_examples_load(tmp_path: Path) -> None:
         assert GuardConfig() != GuardConfig.from_file(path)
 
 
-def test_every_command_and_option_is_listed() -> None:
-    """The page names the commands and options that `--help` names, and no others."""
-    text = (DOCS / "command-line.md").read_text(encoding="utf-8")
-    commands = typer.main.get_command(build_app()).commands  # type: ignore[attr-defined]  # an app of several commands is a group
-    assert list(commands) == re.findall(r"^## ctxguard (\S+)$", text, re.MULTILINE)
-    for name, command in commands.items():
-        options = {option for parameter in command.params for option in parameter.opts if option.startswith("-")}
-        listed = {option for row in rows(section("command-line.md", f"ctxguard {name}")) for option in re.findall(r"--?[a-z]+(?:-[a-z]+)*", row)}
-        assert options == listed
+def test_every_command_is_on_its_page() -> None:
+    """In the order of `--help`, each with what the command itself prints of its options, exit codes and example."""
+    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+    assert list(COMMANDS) == re.findall(r"^## ctxguard (.+)$", text, re.MULTILINE)
+    assert [name.replace(" ", ".") for name in COMMANDS] == re.findall(r"<!-- printed:cli:([\w.]+) -->", text)
+    stale = [name for name in COMMANDS if f"\n{command_reference(name)}\n" not in text]
+    assert [] == stale, "run `python scripts/numbers.py`"
+
+
+def test_the_page_lists_what_the_commands_take() -> None:
+    """What is read from the functions is what the command line takes, names and flags alike."""
+    app = typer.main.get_command(build_app())
+    for name, function in COMMANDS.items():
+        command: Any = app
+        for part in name.split():
+            command = command.commands[part]
+        taken = {option for parameter in command.params for option in parameter.opts if option.startswith("-")}
+        assert taken == {option for parameter in parameters_of(function) for option in parameter.names if parameter.is_option}
 
 
 def test_the_architecture_names_files_that_exist() -> None:

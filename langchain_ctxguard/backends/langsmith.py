@@ -1,18 +1,21 @@
-"""`LangSmithTracer`: the hook that shows compactions in LangSmith. Ids, counts and digests; text only where that was asked for."""
+"""`LangSmithTracer`: the hook that shows compactions and tool calls in LangSmith. Ids, counts and digests; text only where that was asked for."""
 
 from __future__ import annotations
 
-import contextvars
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib.metadata import version
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_ctxguard.backends.feedback import FeedbackQueue
+from langchain_ctxguard.backends.langsmith_run import OpenRun, innermost, own_hook_run, run_named
 from langchain_ctxguard.core.scores import scores_of
-from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Outcome
+from langchain_ctxguard.core.told import attributes_of, fact_shown, name_of, named
+from langchain_ctxguard.domain.prefix import PrefixReport
+from langchain_ctxguard.domain.shown import CompactionTexts
+from langchain_ctxguard.domain.tool_call import CallRecord
+from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.ports import Fact
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 Content = Literal["counts", "full"]
 _OFF: AbstractContextManager[None] = nullcontext()
-_open: contextvars.ContextVar[tuple[RunTree, ...]] = contextvars.ContextVar("ctxguard_runs", default=())
+_CALLS = ("ctxguard.tool_call", "ctxguard.tool_questions")
 
 
 class LangSmithTracer:
@@ -47,7 +50,8 @@ class LangSmithTracer:
 
         Args:
             client: The LangSmith client; `None`: the one LangSmith would use.
-            content: `counts`: ids, counts and digests. `full`: the words of events as well.
+            content: `counts`: ids, counts and digests. `full`: what leaves the view, the summary before and after, drafts, control fields and the
+                words of events as well, redacted as the client is told to.
             project: Where runs go that have no parent; `None`: where LangSmith sends them.
             tags: Beside `ctxguard` on each run.
             metadata: On each run, beside its own.
@@ -70,90 +74,77 @@ class LangSmithTracer:
         """Wrap a step in a run; where tracing is off, in nothing."""
         if not _is_on():
             return _OFF
-        return _Run(self, f"ctxguard.{name}", facts)
+        return self._run(name, facts)
 
     def record(self, fact: Fact) -> None:
         """Put what happened on the run it happened in; what happened outside of one gets a run of its own."""
         if not _is_on():
             return
-        shown = self._shown(fact)
-        inside = _open.get()
-        if isinstance(fact, CompactionRecord) and inside:
-            self._settle(inside[0], fact, shown)
+        if isinstance(fact, PrefixReport):
+            # One for each model call would drown the others: it stands on the run of the guard's own hook, where there is one.
+            run = own_hook_run()
+            if run is not None:
+                run.add_metadata(attributes_of(fact))
             return
-        name = fact.kind if isinstance(fact, ContextEvent) else _NAMES.get(type(fact).__name__, type(fact).__name__.lower())
-        with _Run(self, f"ctxguard.{name}", {}) as run:
-            if isinstance(fact, CompactionRecord):
-                self._settle(run, fact, shown)
-            else:
-                run.end(outputs=shown)
+        inside = run_named("ctxguard.compaction") if isinstance(fact, CompactionRecord) else None
+        inside = run_named(*_CALLS) if isinstance(fact, CallRecord) else inside
+        if inside is not None:
+            self._settle(inside, fact)
+            return
+        with self._run(name_of(fact), {}) as run:
+            self._settle(run, fact)
+
+    @property
+    def wants_texts(self) -> bool:
+        """Say whether words are sent: `content` is "full" and tracing is on."""
+        return self._content == "full" and _is_on()
+
+    def show(self, texts: CompactionTexts) -> None:
+        """Send words: what leaves the view as the inputs of a run of its own, a draft and what it came to on the runs they were made in."""
+        if not self.wants_texts:
+            return
+        if texts.evicted is not None:
+            messages = [{"id": one.message_id, "role": one.role, "content": one.text} for one in texts.evicted]
+            with self._run("leaving", {}, texts={"messages": messages, "summary": texts.summary_before}):
+                pass
+        if texts.draft is not None and (run := innermost()) is not None:
+            run.add_outputs({"draft": dict(texts.draft)})
+        if texts.summary_after is not None and (run := run_named("ctxguard.compaction")) is not None:
+            fields = [one.model_dump(mode="json") for one in texts.fields or ()]
+            run.add_outputs({"summary": texts.summary_after, "control_fields": fields})
 
     def flush(self, timeout_s: float = 10.0) -> bool:
         """Wait until the feedback so far was handed to the client, and say whether that came about in time."""
         return self._feedback is None or self._feedback.flush(timeout_s)
 
-    def _settle(self, run: RunTree, record: CompactionRecord, shown: dict[str, Any]) -> None:
-        run.add_metadata(
-            {
-                "ctxguard_version": record.version,
-                "ctxguard_trigger": record.trigger,
-                "ctxguard_strategy": record.strategy,
-                "ctxguard_outcome": record.outcome.value,
-                "ctxguard_tokens_before": record.tokens_before,
-                "ctxguard_tokens_after": record.tokens_after,
-            }
-        )
-        run.add_tags([f"outcome:{record.outcome.value}"])
-        run.end(outputs=shown)
-        if self._feedback is not None and record.outcome is not Outcome.SKIPPED:
-            self._feedback.put(run, scores_of(record))
+    def _settle(self, run: RunTree, fact: Fact) -> None:
+        attributes = attributes_of(fact)
+        run.add_metadata(attributes)
+        run.add_outputs(fact_shown(fact, has_words=self._content == "full"))
+        for key in ("outcome", "decision"):
+            if f"ctxguard_{key}" in attributes:
+                run.add_tags([f"{key}:{attributes[f'ctxguard_{key}']}"])
+        if isinstance(fact, CallRecord):
+            run.add_event({"name": name_of(fact), "time": fact.at.isoformat(), "kwargs": attributes})
+            if fact.step == "ran" and fact.error is not None:
+                run.error = fact.error
+        if isinstance(fact, CompactionRecord) and self._feedback is not None and fact.outcome is not Outcome.SKIPPED:
+            self._feedback.put(run, scores_of(fact))
 
-    def _shown(self, fact: Fact) -> dict[str, Any]:
-        data: dict[str, Any] = fact.model_dump(mode="json")
-        if self._content == "counts":
-            # One sentence made of names and numbers; an event's may name what a person wrote as a reason.
-            data.pop("detail", None)
-        return data
-
-    def trace(self, name: str, facts: Mapping[str, Any]) -> Any:
-        """Return LangSmith's own context manager for a run."""
+    def _run(self, name: str, facts: Mapping[str, Any], *, texts: Mapping[str, Any] | None = None) -> OpenRun:
         from langsmith import trace
 
-        return trace(
-            name,
+        metadata = {**self._metadata, **named(facts), "ctxguard_package": _version()}
+        opened = trace(
+            f"ctxguard.{name}",
             run_type="chain",
-            inputs=dict(facts),
+            inputs={**facts, **(texts or {})},
             project_name=self._project,
             tags=list(self._tags),
-            metadata={**self._metadata, **{f"ctxguard_{key}": value for key, value in facts.items()}, "ctxguard_package": _version()},
+            metadata=dict(metadata),
             client=self._client,
         )
-
-
-_NAMES = {"VerificationRecord": "verification", "PrefixReport": "prefix", "CompactionRecord": "compaction"}
-
-
-class _Run:
-    """A run that is open: entered and left as a `with` block, below the one that is open already."""
-
-    def __init__(self, tracer: LangSmithTracer, name: str, facts: Mapping[str, Any]) -> None:
-        self._trace = tracer.trace(name, facts)
-        self._token: contextvars.Token[tuple[RunTree, ...]] | None = None
-        self._run: RunTree | None = None
-
-    def __enter__(self) -> RunTree:
-        run: RunTree = self._trace.__enter__()
-        self._run = run
-        self._token = _open.set((*_open.get(), run))
-        return run
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._token is not None:
-            _open.reset(self._token)
-        if kind is not None and self._run is not None:
-            # Its name alone: the words of an error may be words of the conversation.
-            self._run.end(error=kind.__name__)
-        self._trace.__exit__(None, None, None)
+        return OpenRun(opened, metadata)
 
 
 @cache

@@ -13,6 +13,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from langchain_ctxguard.backends.message_state import State, states_of
 from langchain_ctxguard.core.message_blob import DIGEST_BYTES, address, digest, digest_at, packed, thread_space, unpacked
 from langchain_ctxguard.errors import BlobMissingError, StoreError
 from langchain_ctxguard.ports import BlobStore
@@ -123,6 +124,12 @@ class MessageBlobs:
         start = len(_MSGPACK)
         read = self.serde.loads_typed(("msgpack", b"\xdd" + struct.pack(">I", len(contents)) + b"".join([content[start:] for content in contents])))
         return list(read)
+
+    def states_of(self, contents: Sequence[bytes]) -> list[State | None]:
+        """Return the states of messages in contents that were checked, `None` for what only `values_of` can read."""
+        if self.is_keyed or not all(content.startswith(_MSGPACK) for content in contents):
+            return [None] * len(contents)
+        return states_of([content[len(_MSGPACK) :] for content in contents])
 
     def address_of(self, name: bytes) -> str:
         """Return where content with this digest is put."""

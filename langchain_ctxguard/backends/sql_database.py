@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -181,13 +184,29 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     # Transactions are begun by us: the driver's own begin comes too late to lock what was read before.
     connection.isolation_level = None
     cursor = connection.cursor()
-    # The first process to open the file changes its mode, while others may be at it.
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
-    cursor.execute("PRAGMA journal_mode = WAL")
+    _log_ahead(cursor)
     # What was acknowledged survives a power cut, not only a crash of the process.
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
+
+
+def _log_ahead(cursor: Any) -> None:
+    """Have the file written ahead, waiting for others who are at it.
+
+    Of two who change the mode of a new file at once, SQLite fails one without waiting: to wait could be for ever, as each holds what the other wants.
+    """
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(random.uniform(0.001, 0.02))  # noqa: S311 - to step out of another's way, not a secret
+        else:
+            return
 
 
 def _only_query(connection: Any, _record: Any) -> None:

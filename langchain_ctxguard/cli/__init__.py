@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run `ctxguard` with the arguments of the process."""
-    build_app()(prog_name="ctxguard")
+    from langchain_ctxguard.cli.running import run_process
+
+    run_process(build_app())
 
 
 def build_app() -> typer.Typer:
@@ -18,40 +20,26 @@ def build_app() -> typer.Typer:
     # Importing this package must stay free.
     import typer
 
-    from langchain_ctxguard.cli import audit, compact, consents, constraints, export, init, migrate, policy, review, sample, schema, versions
-    from langchain_ctxguard.cli.demo_options import demo
+    from langchain_ctxguard.cli.about import about_of
+    from langchain_ctxguard.cli.commands import COMMANDS, GROUPS
+    from langchain_ctxguard.cli.running import Commands, plainly
 
     app = typer.Typer(
         name="ctxguard",
+        cls=Commands,
         help="Compaction of long agent runs as a checked state transition: rules, consents and facts survive it, or it is refused.",
+        epilog="Exit codes are the same everywhere: 0 done, 1 a finding, 2 it cannot be done. `ctxguard --version` says which version this is.",
         no_args_is_help=True,
         add_completion=False,
-        # A failure we did not foresee shows Python's own traceback: a prettier one would print the conversation's text.
+        # A fault of the package is told by its kind and place: a traceback would print the conversation's text.
         pretty_exceptions_enable=False,
     )
-    app.command("compact")(compact.compact)
-    app.command("demo")(demo)
-    app.command("constraints")(constraints.constraints)
-    ledger = typer.Typer(help="Look into the consent ledger.", no_args_is_help=True)
-    ledger.command("list")(consents.consents_list)
-    ledger.command("history")(consents.consents_history)
-    app.add_typer(ledger, name="consents")
-    app.command("explain")(consents.explain)
-    app.command("schema")(schema.schema)
-    app.command("init")(init.init)
-    app.command("migrate")(migrate.migrate)
-    app.command("threads")(versions.threads)
-    app.command("versions")(versions.versions)
-    app.command("diff")(versions.diff)
-    app.command("rollback")(versions.rollback)
-    app.command("verify")(versions.verify)
-    rules = typer.Typer(help="Read a tool policy, ask it about a call, hold it to cases.", no_args_is_help=True)
-    rules.command("check")(policy.check)
-    rules.command("explain")(policy.explain)
-    rules.command("test")(policy.hold)
-    app.add_typer(rules, name="policy")
-    app.command("export")(export.export)
-    app.command("audit")(audit.audit)
-    app.command("sample")(sample.sample)
-    app.command("review")(review.review)
+    groups: dict[str, typer.Typer] = {}
+    for name, function in COMMANDS.items():
+        group, _, last = name.rpartition(" ")
+        if group and group not in groups:
+            groups[group] = typer.Typer(help=GROUPS[group], no_args_is_help=True)
+            app.add_typer(groups[group], name=group)
+        parent = groups[group] if group else app
+        parent.command(last, epilog=about_of(function).epilog)(plainly(name, function))
     return app

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from langchain_ctxguard.cli.printable import printable
+from langchain_ctxguard.cli.about import described
+from langchain_ctxguard.cli.printable import echo, printable
 
 if TYPE_CHECKING:
     from langchain_ctxguard.cli.audit_files import FileAudit
@@ -17,10 +18,16 @@ _LOSS = 1
 _CANNOT_READ = 2
 
 
+@described(
+    "ctxguard audit session.jsonl --must-keep 2026-06-30",
+    done="nothing critical was lost",
+    found="a critical loss",
+    cannot="a file or an option cannot be used; the other files are audited all the same",
+)
 def audit(
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE...]", help="Transcripts in any format docs/command-line.md lists; `-` reads standard input."),
+        typer.Argument(metavar="[FILE...]", help="Transcripts in any format docs/cli.md lists; `-` reads standard input."),
     ] = None,
     *,
     before: Annotated[str | None, typer.Option(help="The conversation before a compaction; with --after, in place of FILE.")] = None,
@@ -31,10 +38,7 @@ def audit(
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     form: Annotated[Literal["text", "github", "json"], typer.Option("--format", help="Text, GitHub workflow annotations, or JSON.")] = "text",
 ) -> None:
-    """Say of each compaction in transcripts what it lost, weakened or contradicted, and from which message it came.
-
-    Exit codes: 0 nothing critical, 1 a critical loss, 2 a file or an option cannot be used; the other files are audited all the same.
-    """
+    """Say of each compaction in transcripts what it lost, weakened or contradicted, and from which message it came."""
     # Loaded when it runs: `--help` needs no message classes.
     from langchain_ctxguard.cli.audit_files import audit_file, audit_pair
     from langchain_ctxguard.cli.audit_report import document_of, print_file, print_total
@@ -89,5 +93,5 @@ def _rules(constraints: Path | None, config: Path | None) -> tuple[Constraint, .
 
 
 def _stop(message: str) -> None:
-    typer.echo(printable(f"ctxguard audit: {message}", keep="\n"), err=True)
+    echo(printable(f"ctxguard audit: {message}", keep="\n"), err=True)
     raise typer.Exit(_CANNOT_READ)

@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from langchain_ctxguard.cli.audit_files import CompactionAudit, FileAudit, RunAudit
-from langchain_ctxguard.cli.printable import printable
+from langchain_ctxguard.cli.printable import echo, printable
 from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.audit import AUDIT_SCHEMA, Audit, AuditFinding, Level, Subject
 
@@ -39,9 +38,9 @@ def print_file(done: FileAudit, *, form: Form) -> None:
     """Print what one file came to, as soon as it is known; the JSON form is printed at the end."""
     if form == "github":
         for line in _annotations(done):
-            typer.echo(line)
+            echo(line)
     if done.error and form != "github":
-        typer.echo(printable(f"ctxguard audit: {done.error}", keep="\n"), err=True)
+        echo(printable(f"ctxguard audit: {done.error}", keep="\n"), err=True)
     if form == "text" and not done.error:
         console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
         for text in _paragraphs(done):
@@ -55,7 +54,7 @@ def print_total(results: Sequence[FileAudit]) -> None:
     found = ", ".join(f"{counts[level]} {_plural(counts[level], level.value)}" for level in Level)
     unread = sum(bool(result.error) for result in results)
     ending = f"; {unread} of {len(results)} files could not be read" if unread else ""
-    typer.echo(f"{len(audits)} {'compaction' if len(audits) == 1 else 'compactions'} audited: {found}{ending}.")
+    echo(f"{len(audits)} {'compaction' if len(audits) == 1 else 'compactions'} audited: {found}{ending}.")
 
 
 def document_of(results: Sequence[FileAudit]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from langchain_ctxguard.cli.printable import printable
+from langchain_ctxguard.cli.about import described
+from langchain_ctxguard.cli.printable import echo, printable
 
 if TYPE_CHECKING:
     from langchain_ctxguard.backends.transcripts import Run, Transcript
@@ -20,12 +21,13 @@ _CANNOT_START = 2
 _STDIN = "-"
 
 
+@described("ctxguard compact chat.json --keep 2", found="a run was rejected or cannot fit", cannot="the file or an option cannot be used")
 def compact(
     file: Annotated[
         str,
         typer.Argument(
             metavar="FILE",
-            help="A conversation in any format docs/command-line.md lists, e.g. a LangGraph thread state or OpenAI chat; `-` reads standard input.",
+            help="A conversation in any format docs/cli.md lists, e.g. a LangGraph thread state or OpenAI chat; `-` reads standard input.",
         ),
     ],
     *,
@@ -35,10 +37,7 @@ def compact(
     as_json: Annotated[bool, typer.Option("--json", help="Print messages, outcome, tokens and record as JSON.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write that JSON to a file, whole or not at all.")] = None,
 ) -> None:
-    """Compact the conversations in FILE without a model and show the outcome.
-
-    Exit codes: 0 done, 1 a run was rejected or cannot fit, 2 the file or an option cannot be used.
-    """
+    """Compact the conversations in FILE without a model and show the outcome."""
     # Loaded when it runs: `--help` needs no message classes.
     from langchain_ctxguard.cli.outcomes import document_of, write_json
     from langchain_ctxguard.cli.report import print_report
@@ -119,5 +118,5 @@ def _shown_name(file: str) -> str:
 
 
 def _stop(message: str) -> NoReturn:
-    typer.echo(printable(f"ctxguard compact: {message}", keep="\n"), err=True)
+    echo(printable(f"ctxguard compact: {message}", keep="\n"), err=True)
     raise typer.Exit(_CANNOT_START)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from langchain_ctxguard.cli.printable import printable
-from langchain_ctxguard.cli.versions import AsJson, Tenant, Url, opened
+from langchain_ctxguard.cli.about import described
+from langchain_ctxguard.cli.printable import echo, printable
+from langchain_ctxguard.cli.stores import AsJson, Tenant, Url, json_out, opened
 
 if TYPE_CHECKING:
     from langchain_ctxguard.domain.consent import Consent
@@ -18,24 +19,25 @@ Subject = Annotated[str, typer.Argument(help="Whose consents.", show_default=Fal
 Thread = Annotated[str | None, typer.Option(help="The thread; without it, what was said for all threads.")]
 
 
+@described("ctxguard consents list sqlite:///ctxguard.db user-1", cannot="the store cannot be used")
 def consents_list(url: Url, subject: Subject, *, thread: Thread = None, tenant: Tenant = "default", as_json: AsJson = False) -> None:
-    """List the word that holds on each field, whatever it says, and whether it is in force now.
-
-    Exit codes: 0 done; 2 the store cannot be used.
-    """
+    """List the word that holds on each field, whatever it says, and whether it is in force now."""
     from langchain_ctxguard.records.consents import ConsentReader
 
     with opened("consents list", url, tenant) as store:
         found = ConsentReader(store).read(subject, thread=thread)
         if as_json:
-            _json({"head": found.head.model_dump(), "consents": [{**_data(one), "is_in_force": one.is_in_force(found.at)} for one in found.entries]})
+            json_out(
+                {"head": found.head.model_dump(), "consents": [{**_data(one), "is_in_force": one.is_in_force(found.at)} for one in found.entries]}
+            )
             return
         for one in found.entries:
-            typer.echo(_line(one, "in force" if one.is_in_force(found.at) else "not in force"))
+            echo(_line(one, "in force" if one.is_in_force(found.at) else "not in force"))
         if not found.entries:
-            typer.echo(printable(f"Nobody recorded anything for '{subject}' in this store."))
+            echo(printable(f"Nobody recorded anything for '{subject}' in this store."))
 
 
+@described("ctxguard consents history sqlite:///ctxguard.db user-1 --field send_mail", cannot="the store cannot be used")
 def consents_history(
     url: Url,
     subject: Subject,
@@ -44,23 +46,26 @@ def consents_history(
     tenant: Tenant = "default",
     as_json: AsJson = False,
 ) -> None:
-    """List everything that was ever said, oldest first: granted, denied, revoked, expired, with who recorded it and on what basis.
-
-    Exit codes: 0 done; 2 the store cannot be used.
-    """
+    """List everything that was ever said, oldest first: granted, denied, revoked, expired, with who recorded it and on what basis."""
     from langchain_ctxguard.records.consents import ConsentReader
 
     with opened("consents history", url, tenant) as store:
         found = ConsentReader(store).history(subject, field)
         if as_json:
-            _json({"consents": [_data(one) for one in found]})
+            json_out({"consents": [_data(one) for one in found]})
             return
         for one in found:
-            typer.echo(_line(one, f"entry {one.seq}"))
+            echo(_line(one, f"entry {one.seq}"))
         if not found:
-            typer.echo(printable(f"Nobody recorded anything for '{subject}' in this store."))
+            echo(printable(f"Nobody recorded anything for '{subject}' in this store."))
 
 
+@described(
+    "ctxguard explain sqlite:///ctxguard.db call-1",
+    done="the chain holds",
+    found="it does not, or nothing about the action is on record",
+    cannot="the store cannot be used",
+)
 def explain(
     url: Url,
     action: Annotated[str, typer.Argument(help="The id of a tool call.", show_default=False)],
@@ -69,19 +74,16 @@ def explain(
     tenant: Tenant = "default",
     as_json: AsJson = False,
 ) -> None:
-    """Show why an action was allowed: what the gate read, on which consents that rests, and which compactions carried them.
-
-    Exit codes: 0 the chain holds; 1 it does not, or nothing about the action is on record; 2 the store cannot be used.
-    """
+    """Show why an action was allowed: what the gate read, on which consents that rests, and which compactions carried them."""
     from langchain_ctxguard.core.explained import explained_data, explained_text
     from langchain_ctxguard.records.explain import explain as explained
 
     with opened("explain", url, tenant) as store:
         found = explained(store, action, thread=thread)
         if as_json:
-            _json(explained_data(found))
+            json_out(explained_data(found))
         else:
-            typer.echo(printable(explained_text(found), keep="\n"))
+            echo(printable(explained_text(found), keep="\n"))
         raise typer.Exit(0 if found.holds else _FOUND)
 
 
@@ -98,9 +100,3 @@ def _line(one: Consent, state: str) -> str:
 def _data(one: Consent) -> dict[str, Any]:
     value = None if one.value is None else one.value.data.decode("utf-8")
     return {**one.model_dump(mode="json", exclude={"value"}), "value": value, "reference": one.ref}
-
-
-def _json(document: dict[str, Any]) -> None:
-    from langchain_ctxguard.cli.outcomes import write_json
-
-    write_json(document, None)

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from langchain_ctxguard.cli.printable import printable
+from langchain_ctxguard.cli.about import described
+from langchain_ctxguard.cli.printable import echo, printable
+from langchain_ctxguard.cli.stores import AsJson, json_out
 
 _CANNOT_WRITE = 2
 
@@ -87,13 +89,13 @@ refresh: call
 """
 
 
+@described("ctxguard init rules.yaml", cannot="the file exists or cannot be written")
 def init(
     path: Annotated[Path, typer.Argument(metavar="[PATH]", help="Where to write it; in a folder, as ctxguard.yaml.")] = Path("ctxguard.yaml"),
+    *,
+    as_json: AsJson = False,
 ) -> None:
-    """Write a commented ctxguard.yaml to start from. An existing file is never overwritten.
-
-    Exit codes: 0 done, 2 the file exists or cannot be written.
-    """
+    """Write a commented ctxguard.yaml to start from. An existing file is never overwritten."""
     target = path / "ctxguard.yaml" if path.is_dir() else path
     try:
         # Opened for creation only: nobody's file is lost to one that appeared a moment ago.
@@ -103,9 +105,12 @@ def init(
         _stop(f"'{target}' exists and stays as it is. Name another path, or remove it first.", error)
     except OSError as error:
         _stop(f"Cannot write '{target}': {error.strerror or error}. Nothing was written.", error)
-    typer.echo(f"Written to {printable(str(target))}. Next: ctxguard constraints --config {printable(str(target))}")
+    if as_json:
+        json_out({"written": str(target)})
+        return
+    echo(f"Written to {printable(str(target))}. Next: ctxguard constraints --config {printable(str(target))}")
 
 
 def _stop(message: str, cause: OSError) -> None:
-    typer.echo(printable(f"ctxguard init: {message}"), err=True)
+    echo(printable(f"ctxguard init: {message}"), err=True)
     raise typer.Exit(_CANNOT_WRITE) from cause

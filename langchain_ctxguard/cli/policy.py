@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from langchain_ctxguard.cli.printable import printable
+from langchain_ctxguard.cli.about import described
+from langchain_ctxguard.cli.printable import echo, printable
 
 if TYPE_CHECKING:
     from langchain_ctxguard.core.policy_cases import Account
@@ -27,11 +28,9 @@ Config = Annotated[Path, typer.Option(help="The config file to read.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
 
+@described("ctxguard policy check", done="nothing is odd", found="something is", cannot="the file cannot be used")
 def check(*, config: Config = Path("ctxguard.yaml"), as_json: AsJson = False) -> None:
-    """List the rules of a policy and say what is odd about it.
-
-    Exit codes: 0 nothing is odd, 1 something is, 2 the file cannot be used.
-    """
+    """List the rules of a policy and say what is odd about it."""
     from langchain_ctxguard.cli.outcomes import write_json
     from langchain_ctxguard.core.policy_cases import oddities
 
@@ -42,25 +41,28 @@ def check(*, config: Config = Path("ctxguard.yaml"), as_json: AsJson = False) ->
         write_json({"default": policy.default, "rules": rules, "odd": odd}, None)
     else:
         for cells in [_HEADINGS, *(_cells(rule, place) for place, rule in enumerate(policy.rules))]:
-            typer.echo("\t".join(map(printable, cells)))
+            echo("\t".join(map(printable, cells)))
         count = len(policy.rules)
-        typer.echo(f"{printable(str(config))}: {count} {'rule' if count == 1 else 'rules'}; what none of them names: {policy.default}.")
+        echo(f"{printable(str(config))}: {count} {'rule' if count == 1 else 'rules'}; what none of them names: {policy.default}.")
         for sentence in odd:
-            typer.echo(printable(f"odd: {sentence}"))
+            echo(printable(f"odd: {sentence}"))
     if odd:
         raise typer.Exit(_FOUND)
 
 
+@described(
+    """ctxguard policy explain --call '{"tool": "read_order", "args": {"id": 17}}'""",
+    done="allowed",
+    found="denied, or a person is asked",
+    cannot="the file or the call cannot be used",
+)
 def explain(
     *,
     call: Annotated[str, typer.Option(help="""The call as JSON: {"tool": "send", "args": {...}}; `-` reads standard input.""", show_default=False)],
     config: Config = Path("ctxguard.yaml"),
     as_json: AsJson = False,
 ) -> None:
-    """Say what a policy decides about a call, and what each of its rules says. Nothing is run, asked or recorded.
-
-    Exit codes: 0 allowed, 1 denied or a person is asked, 2 the file or the call cannot be used.
-    """
+    """Say what a policy decides about a call, and what each of its rules says. Nothing is run, asked or recorded."""
     from langchain_ctxguard.cli.outcomes import write_json
 
     _, policy = _loaded("explain", config)
@@ -73,25 +75,23 @@ def explain(
     if as_json:
         write_json(account.model_dump(mode="json", exclude_none=True), None)
     else:
-        typer.echo(printable(account.verdict.sentence))
+        echo(printable(account.verdict.sentence))
         for rule in account.rules:
             says = "".join(f"; {one}" for one in rule.says)
-            typer.echo(printable(f"  {rule.rule} ({', '.join(rule.tool)}): {rule.standing}{says}"))
-        typer.echo(f"  default: {account.default}")
+            echo(printable(f"  {rule.rule} ({', '.join(rule.tool)}): {rule.standing}{says}"))
+        echo(f"  default: {account.default}")
     if account.verdict.decision != "allow":
         raise typer.Exit(_FOUND)
 
 
+@described("ctxguard policy test cases.yaml", done="all as expected", found="one is not", cannot="a file cannot be used")
 def hold(
     cases: Annotated[Path, typer.Argument(metavar="CASES", help="Cases: a YAML or JSON list, or JSON lines.", show_default=False)],
     *,
     config: Config = Path("ctxguard.yaml"),
     as_json: AsJson = False,
 ) -> None:
-    """Hold a policy to cases: each is a call, what is known when it is made, and what ought to become of it.
-
-    Exit codes: 0 all as expected, 1 one is not, 2 a file cannot be used.
-    """
+    """Hold a policy to cases: each is a call, what is known when it is made, and what ought to become of it."""
     from langchain_ctxguard.cli.outcomes import write_json
     from langchain_ctxguard.core.policy_cases import case_fault
 
@@ -106,10 +106,8 @@ def hold(
         write_json({"cases": results, "failed": len(faults)}, None)
     else:
         for result in results:
-            typer.echo(
-                printable(f"{'ok' if result['fault'] is None else 'FAILED'}\t{result['name']}\t{result['fault'] or result['decision']}", keep="\t")
-            )
-        typer.echo(f"{len(results)} cases, {len(faults)} failed.")
+            echo(printable(f"{'ok' if result['fault'] is None else 'FAILED'}\t{result['name']}\t{result['fault'] or result['decision']}", keep="\t"))
+        echo(f"{len(results)} cases, {len(faults)} failed.")
     if faults:
         raise typer.Exit(_FOUND)
 
@@ -182,5 +180,5 @@ def _cells(rule: ToolRule, place: int) -> tuple[str, ...]:
 
 
 def _stop(command: str, message: str, cause: Exception | None = None) -> NoReturn:
-    typer.echo(printable(f"ctxguard policy {command}: {message}", keep="\n"), err=True)
+    echo(printable(f"ctxguard policy {command}: {message}", keep="\n"), err=True)
     raise typer.Exit(_CANNOT_START) from cause

@@ -1,6 +1,8 @@
-"""Text from files, made safe to print."""
+"""Text from files, made safe to print, and printed."""
 
 from __future__ import annotations
+
+import sys
 
 
 def printable(text: str, *, keep: str = "") -> str:
@@ -12,3 +14,13 @@ def printable(text: str, *, keep: str = "") -> str:
     'a\\x1b[2Jb'
     """
     return "".join(char if char.isprintable() or char in keep else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print text as it is, to standard output or standard error.
+
+    Not `typer.echo`: that takes a terminal of ASCII for a mistake and sends it UTF-8.
+    """
+    stream = sys.stderr if err else sys.stdout
+    stream.write(f"{text}\n" if nl else text)
+    stream.flush()

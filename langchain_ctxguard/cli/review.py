@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from langchain_ctxguard.cli.printable import printable
+from langchain_ctxguard.cli.about import described
+from langchain_ctxguard.cli.printable import echo, printable
 
 if TYPE_CHECKING:
     from langchain_ctxguard.cli.sheet import Filled
@@ -18,15 +19,13 @@ _CANNOT_READ = 2
 _COLUMNS = ("listed", "ok", "missed", "wrong", "unmarked", "not_extracted")
 
 
+@described("ctxguard review marked.md", cannot="the sheet cannot be read")
 def review(
     sheet: Annotated[Path, typer.Argument(metavar="FILE", help="A sheet that `ctxguard sample` wrote and a person marked.")],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Read the marks on a review sheet back: what compactions lost and what the extractor got wrong, by kind.
-
-    Exit codes: 0 done, 2 the sheet cannot be read; the message names the line.
-    """
+    """Read the marks on a review sheet back: what compactions lost and what the extractor got wrong, by kind."""
     from langchain_ctxguard.cli.outcomes import write_json
     from langchain_ctxguard.cli.sheet import SheetError, read_sheet
 
@@ -43,7 +42,7 @@ def review(
         write_json({"schema_version": 1, "sheet": str(sheet), **figures}, None)
         return
     for line in _lines(figures, name=printable(str(sheet))):
-        typer.echo(line)
+        echo(line)
 
 
 def figures_of(filled: Filled) -> dict[str, Any]:
@@ -101,5 +100,5 @@ def _number(share: float | None) -> str:
 
 
 def _stop(message: str) -> NoReturn:
-    typer.echo(printable(f"ctxguard review: {message}", keep="\n"), err=True)
+    echo(printable(f"ctxguard review: {message}", keep="\n"), err=True)
     raise typer.Exit(_CANNOT_READ)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from langchain_ctxguard.cli.printable import printable
+from langchain_ctxguard.cli.about import described
+from langchain_ctxguard.cli.printable import echo, printable
+from langchain_ctxguard.cli.stores import Tenant, json_out, opened
 
 if TYPE_CHECKING:
     from langchain_ctxguard.cli.candidates import Candidate
@@ -15,41 +18,79 @@ if TYPE_CHECKING:
 _CANNOT_DO = 2
 
 
+@described(
+    "ctxguard sample session.jsonl --n 5 --out sheet.md",
+    cannot="a file cannot be read (the sheet holds the others), there is no compaction, or the sheet cannot be written",
+)
 def sample(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Transcripts in any format docs/command-line.md lists.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE...]", help="Transcripts in any format docs/cli.md lists.", show_default=False)
+    ] = None,
     *,
+    store: Annotated[str | None, typer.Option(metavar="URL", help="Draw from the threads of a store instead, e.g. sqlite:///ctxguard.db.")] = None,
+    thread: Annotated[list[str] | None, typer.Option(metavar="ID", help="With --store: only from this thread; repeat it for several.")] = None,
+    tenant: Tenant = "default",
     count: Annotated[int, typer.Option("--n", min=1, help="How many compactions.")] = 20,
     seed: Annotated[int, typer.Option(help="The same seed chooses the same compactions.")] = 0,
     compact: Annotated[
         bool, typer.Option("--compact", help="Where a conversation records none, compact it with the extractive summarizer and take that.")
     ] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the sheet to a new file; without it, print it.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what is on the sheet as JSON; with --out, the sheet is written as well.")] = False,
 ) -> None:
-    """Write a review sheet of randomly chosen compactions: before, after, what the extractor saw, and boxes to mark.
-
-    Exit codes: 0 done, 2 a file cannot be read (the sheet holds the others), there is no compaction, or the sheet cannot be written.
-    """
+    """Write a review sheet of randomly chosen compactions: before, after, what the extractor saw, and boxes to mark."""
     from langchain_ctxguard.cli.candidates import chosen_from
     from langchain_ctxguard.cli.sheet import written
 
-    if "-" in files:
-        _stop("standard input cannot be sampled; name files.")
+    _check_use(files, store, thread)
     if out is not None and out.exists():
         _stop(f"'{out}' exists and stays as it is: it may hold somebody's marks. Name another file.")
-    found, is_whole = _candidates(files, is_compacting=compact)
+    found, is_whole = _candidates(files or [], is_compacting=compact) if store is None else (_stored(store, tenant, thread), True)
     chosen = chosen_from(found, count=count, seed=seed)
     if not chosen:
-        _stop("no compaction is recorded in these files. --compact makes compactions of conversations that record none.")
+        _stop(
+            "no compaction is recorded in these files. --compact makes compactions of conversations that record none."
+            if store is None
+            else "no version on record there stands for archived messages that hold a value. `ctxguard threads URL` lists the threads on record."
+        )
     about = f"{len(chosen)} compactions, chosen at random with seed {seed} from {len(found)}."
     if (own := sum(candidate.step is None for candidate, _ in chosen)) > 0:
         about += f" {own} of them are recorded in no file: ctxguard's extractive summarizer made them for this sheet (`--compact`)."
-    _write(written([made for _, made in chosen], about=about), out)
-    if out is not None:
+    if out is not None or not as_json:
+        _write(written([made for _, made in chosen], about=about), out)
+    if as_json:
+        json_out({"about": about, "written": None if out is None else str(out), "samples": [asdict(made) for _, made in chosen]})
+    elif out is not None:
         few = "; there are no more" if len(chosen) < count else ""
         name = printable(str(out))
-        typer.echo(f"Written to {name}: compactions: {len(chosen)}{few}. Next: mark it, then ctxguard review {name}")
+        echo(f"Written to {name}: compactions: {len(chosen)}{few}. Next: mark it, then ctxguard review {name}")
     if not is_whole:
         raise typer.Exit(_CANNOT_DO)
+
+
+def _check_use(files: list[str] | None, store: str | None, thread: list[str] | None) -> None:
+    if "-" in (files or ()):
+        _stop("standard input cannot be sampled; name files.")
+    if bool(files) == (store is not None):
+        _stop("name either files or, with --store, a store.")
+    if thread and store is None:
+        _stop("--thread is one of a store; name it with --store.")
+
+
+def _stored(url: str, tenant: str, threads: list[str] | None) -> list[Candidate]:
+    """Return the compactions of a store's threads, sub-agents included."""
+    from langchain_ctxguard.cli.candidates import candidates_of
+    from langchain_ctxguard.cli.stored_runs import stored_runs
+    from langchain_ctxguard.cli.versions import on_record
+
+    with opened("sample", url, tenant) as store:
+        places = [one.place for one in on_record(store) if not threads or one.place.thread in threads]
+        runs = (
+            (run, f"thread {place.thread}{f' in {place.namespace}' if place.namespace else ''}")
+            for place in places
+            for run in stored_runs(store, place)
+        )
+        return [candidate for run, source in runs for candidate in candidates_of(run, source)]
 
 
 def _candidates(files: list[str], *, is_compacting: bool) -> tuple[list[Candidate], bool]:
@@ -73,7 +114,7 @@ def _write(text: str, out: Path | None) -> None:
     # Half a surrogate pair has no UTF-8.
     text = text.encode("utf-8", "replace").decode("utf-8")
     if out is None:
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
         return
     try:
         with out.open("x", encoding="utf-8", newline="\n") as file:
@@ -83,7 +124,7 @@ def _write(text: str, out: Path | None) -> None:
 
 
 def _warn(message: str) -> None:
-    typer.echo(printable(f"ctxguard sample: {message}", keep="\n"), err=True)
+    echo(printable(f"ctxguard sample: {message}", keep="\n"), err=True)
 
 
 def _stop(message: str) -> NoReturn:

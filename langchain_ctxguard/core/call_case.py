@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
@@ -18,6 +18,7 @@ from langchain_ctxguard.core.effects import (
     PutContent,
     Ran,
     ReadCalls,
+    WorkWord,
     WriteCalls,
 )
 from langchain_ctxguard.domain.approval import Approval, Binding
@@ -77,6 +78,11 @@ class Call:
 
     constraints: tuple[str, ...] = ()
     context_version: int | None = None
+    siblings: tuple[str, ...] = ()
+    """Ids of all calls of the message that made it."""
+
+    is_work: bool = False
+    """Whether somebody keeps a record of the agent's work, which has a say in the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +120,16 @@ class Case:
     budgets: Budgets | None = None
     ledger: CallLedger | None = None
     is_replayed: bool = False
+    heard: tuple[tuple[str, Mapping[str, Any]], WorkWord | None] | None = None
+    """What the record of the agent's work said, and to which call: to others it may say something else."""
+
     content: dict[str, str] = field(default_factory=dict)
     """Addresses of what is kept of the call, by what it is."""
+
+    @property
+    def word(self) -> WorkWord | None:
+        """What the record of the agent's work said to the call as it is now; `None`: nothing, or it was not asked."""
+        return None if self.heard is None or self.heard[0] != (self.request.tool, self.request.args) else self.heard[1]
 
 
 def tried(judging: Callable[[], Result]) -> Result:

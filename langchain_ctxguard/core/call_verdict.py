@@ -17,10 +17,13 @@ from langchain_ctxguard.core.call_case import (
 )
 from langchain_ctxguard.core.calls import effect_key, requester_of
 from langchain_ctxguard.core.effects import (
+    CallAtWork,
+    ConsultWork,
     PortFailed,
     ReadBudgets,
     ReadConsents,
     ReadStanding,
+    WorkWord,
 )
 from langchain_ctxguard.core.standing import arguments_digest as standing_digest
 from langchain_ctxguard.core.standing import permission_of, standing_verdict
@@ -51,7 +54,26 @@ def judged(case: Case) -> ToolFlow[Verdict]:
         budgets = yield from need(ReadBudgets(needs.budgets, needs.usage))
         case.budgets = budgets if isinstance(budgets, Budgets) else None
     verdict = tried(lambda: judge.decide(request, facts_of(case, now)))
-    return verdict if verdict.decision is Decision.DENY else (yield from _as_it_stands(case, verdict))
+    if verdict.decision is not Decision.DENY:
+        verdict = yield from _as_it_stands(case, verdict)
+    return verdict if verdict.decision is Decision.DENY or not case.call.is_work else (yield from _as_the_work_stands(case, verdict))
+
+
+def at_work(case: Case, verdict: Verdict) -> CallAtWork:
+    """Return the call as the record of the agent's work sees it."""
+    return CallAtWork(case.request, verdict.effect, case.call.siblings, case.call.context_version)
+
+
+def _as_the_work_stands(case: Case, verdict: Verdict) -> ToolFlow[Verdict]:
+    """Return the verdict once the record of the agent's work is heard; what it says instead of running the tool is kept in the case."""
+    asked = (case.request.tool, case.request.args)
+    if case.heard is None or case.heard[0] != asked:
+        word = yield ConsultWork(at_work(case, verdict))
+        if isinstance(word, PortFailed) and verdict.effect != "read":
+            raise CannotTellError(word.error)
+        case.heard = (asked, word if isinstance(word, WorkWord) else None)
+    word = case.word
+    return verdict if word is None or word.kind != "held" else _denied_for(verdict, "reconcile", word.text, word.instead)
 
 
 def effect_standing(case: Case, verdict: Verdict) -> tuple[Effects, EffectState | None]:
@@ -88,7 +110,11 @@ def _as_it_stands(case: Case, verdict: Verdict) -> ToolFlow[Verdict]:
 
 def _denied(verdict: Verdict, key: str, sentence: str) -> Verdict:
     reason, _, instead = sentence.partition(". ")
-    finding = Finding(rule=key, key=key, decision=Decision.DENY, reason=reason, instead=f"{instead}." if instead else "")
+    return _denied_for(verdict, key, reason, f"{instead}." if instead else "")
+
+
+def _denied_for(verdict: Verdict, key: str, reason: str, instead: str) -> Verdict:
+    finding = Finding(rule=key, key=key, decision=Decision.DENY, reason=reason, instead=instead)
     return verdict.model_copy(update={"decision": Decision.DENY, "findings": (finding,), "asks": (), "approvals": (), "reserve": ()})
 
 

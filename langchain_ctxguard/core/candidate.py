@@ -268,7 +268,7 @@ class Bench:
         gain = tokens_before - done.tokens
         least = self.plan.settings.min_gain * self.material.tokens
         # In a full window a small gain that fits is better than none; only growth is refused.
-        if gain <= 0 or (gain < least and not is_full):
+        if self.plan.must_gain and (gain <= 0 or (gain < least and not is_full)):
             return f"The compaction would save {gain} of the {self.material.tokens} tokens it evicts; at least {int(least)} are asked for."
         return None
 

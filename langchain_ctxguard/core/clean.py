@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from langchain_ctxguard.core.findings import is_own_deed, is_talk, names_something, tells_failure
 from langchain_ctxguard.core.items import is_noted_task, item_of
+from langchain_ctxguard.core.left_out import counted, together
 from langchain_ctxguard.core.lexicon import (
     addresses_reader,
     claims_authority,
@@ -21,7 +22,7 @@ from langchain_ctxguard.core.powers import before_power, bids, claims_power, den
 from langchain_ctxguard.core.provenance import Sources, folded, is_cut, judged, split_sentences, stands_in, uncut
 from langchain_ctxguard.core.retention import offending_sentences
 from langchain_ctxguard.core.said import rule_in
-from langchain_ctxguard.core.sentences import asks
+from langchain_ctxguard.core.sentences import asks, has_amount
 from langchain_ctxguard.core.terms import is_question
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.origin import Origin
@@ -141,7 +142,7 @@ def clean(
         decisions=door.decisions(draft.decisions),
         open_questions=questions,
         open_risks=risks,
-        left_out=draft.left_out,
+        left_out=together(draft.left_out, counted(["amounts"] * door.valued)),
         language=language,
     )
     lists = (summary.pending_items, summary.facts, summary.decisions, summary.open_questions, summary.open_risks)
@@ -182,6 +183,9 @@ class _Door:
     """Sentences of the draft that weaken, contradict or change a rule in force, folded."""
 
     removed: int = 0
+    valued: int = 0
+    """How many of the facts that were removed held an amount or a date."""
+
     downgraded: int = 0
     distorted: int = 0
 
@@ -375,6 +379,7 @@ class _Door:
                 statement = found.statement
             if not self._may_tell(statement, found):
                 self.removed += 1
+                self.valued += has_amount(statement)
                 continue
             self.removed += fact.quote is not None and found.quote is None and folded(statement) not in self.known
             self.downgraded += fact.status is Trust.CONFIRMED and found.status is Trust.CLAIMED

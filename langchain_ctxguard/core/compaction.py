@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NoReturn
 
 from langchain_ctxguard.core.candidate import Bench, Candidate, is_grave
@@ -20,6 +21,8 @@ from langchain_ctxguard.core.effects import (
     CountTokens,
     Decided,
     Effect,
+    Prepare,
+    Show,
     Spending,
     Stage,
     Summarize,
@@ -30,10 +33,12 @@ from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.invariants import Broken
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, modest, widened
+from langchain_ctxguard.core.objection import STOPPED, objected
 from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.redact import WITHHELD, Redaction
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, last_request, text_of
+from langchain_ctxguard.core.shown import leaving_texts, result_texts
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
 from langchain_ctxguard.core.units import PairScan
 from langchain_ctxguard.domain.citation import citations
@@ -89,6 +94,15 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     if isinstance(found, CompactionRecord):
         return Compacted(situation.head, before, found, fields=fields_of(situation.head))
     found = replace(found, began=began)
+    is_full = plan.limit is not None and tokens_before > plan.limit
+    if (yield from objected(found, record, is_full=is_full)):
+        if is_full and plan.limit is not None:
+            yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, STOPPED))
+        stopped = yield from _left_alone(record, STOPPED)
+        return Compacted(situation.head, before, stopped, fields=fields_of(situation.head))
+    if plan.prepare is not None:
+        yield Prepare(plan.prepare)
+    yield Show(partial(leaving_texts, found))
     yield Stage("extract")
     # Read here, where a trace shows what it takes; a bench reads its fields once.
     found.watched  # noqa: B018
@@ -110,7 +124,9 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
             "summarizer_remarks": tuple(asked.spent.remarks),
         }
     )
-    return (yield from _judged(found, asked, before, record))
+    result = yield from _judged(found, asked, before, record)
+    yield Show(partial(result_texts, found, result))
+    return result
 
 
 def fields_of(head: ContextHead) -> tuple[ControlField, ...]:
@@ -139,7 +155,7 @@ def _bench(
     if choice.at == 0 and not elided:
         return (yield from _left_alone(record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it."))
     material = material_of(situation, plan, choice.at, elided, count)
-    if not is_full and not can_gain(material, bounds, situation, plan.settings, count):
+    if not is_full and plan.must_gain and not can_gain(material, bounds, situation, plan.settings, count):
         return (yield from _left_alone(record, "What could leave the view is too little to gain anything by it."))
     return Bench(situation, plan, material, modest(widened(bounds, choice, plan), material, situation, count), count)
 
@@ -319,6 +335,7 @@ def _request(bench: Bench) -> SummaryRequest:
         count=bench.count,
         must_keep=bench.plan.must_keep,
         language=language_of(said) or (None if previous is None else previous.language),
+        fields=None if bench.plan.fields is None else bench.watched.leaving,
     )
 
 

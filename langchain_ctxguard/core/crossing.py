@@ -65,6 +65,9 @@ class Watched:
     beside: frozenset[str]
     """Keys of the values that stand in messages that stay."""
 
+    leaving: tuple[ControlField, ...] = ()
+    """Those in force, critical or not, whose value stands in no message that stays."""
+
     demoted: int = 0
     aged_out: int = 0
 
@@ -135,6 +138,10 @@ def watched(
         present=tuple(present),
         known=frozenset(known),
         beside=beside,
+        # Also what is too old to be remembered after this: now it can still be told.
+        leaving=tuple(
+            field for field in fields if not field.is_closed and (key := key_of(field)) not in beside and holds.get(field.field_id, key) == key
+        ),
         demoted=len(whole.demoted),
         aged_out=aged_out,
     )

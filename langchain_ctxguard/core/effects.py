@@ -11,8 +11,9 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.domain.approval import Approver
 from langchain_ctxguard.domain.budget import Budgets, Charge
 from langchain_ctxguard.domain.consent import Consents
-from langchain_ctxguard.domain.control import FieldChange
+from langchain_ctxguard.domain.control import ControlField, FieldChange
 from langchain_ctxguard.domain.policy import ToolRequest, Verdict
+from langchain_ctxguard.domain.shown import CompactionTexts
 from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.domain.summary import StructuredSummary, SummaryDraft
 from langchain_ctxguard.domain.tool_call import CallEvent, CallLedger, CallRecord, Question
@@ -69,6 +70,9 @@ class SummaryRequest:
     language: str | None = None
     """Language of the conversation, where known."""
 
+    fields: tuple[ControlField, ...] | None = None
+    """The control fields in force whose value stands in no message that stays, as the ledger has them; `None`: nobody looked for them."""
+
     spent: Spending = field(default_factory=Spending, compare=False)
     """Where a summarizer notes what it costs, over all attempts."""
 
@@ -80,6 +84,13 @@ class Summarize:
     request: SummaryRequest
     by: Literal["summarizer", "fallback"]
     attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Have something done before anything leaves the view, e.g. a hand-over written. Answered by `None`: what fails there stops no compaction."""
+
+    call: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +115,13 @@ class Stage:
 
     name: Literal["extract", "verify"] | None
     """`None`: nothing of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Show the words of a compaction to hooks that were asked to; nobody makes them where there is none. Answered by `None`."""
+
+    texts: Callable[[], CompactionTexts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +310,50 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
+class CallAtWork:
+    """A call as the record of an agent's work sees it."""
+
+    request: ToolRequest
+    effect: Literal["read", "write", "memory"]
+    """What it does, as far as rules and tool say."""
+
+    siblings: tuple[str, ...] = ()
+    """Ids of all calls of the message that made it: whoever made them knew the same."""
+
+    context_version: int | None = None
+    """Of the context it was made in; `None`: nobody can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsultWork:
+    """Ask what the record of an agent's work says to a call the rules let pass. Answered by a `WorkWord`; by `None`: nothing."""
+
+    call: CallAtWork
+
+
+@dataclass(frozen=True, slots=True)
+class WorkWord:
+    """What the record of an agent's work says to a call."""
+
+    kind: Literal["held", "in_effect", "turned_down"]
+    """`held`: it may not run now. The others: it need not run, and the text is its result."""
+
+    text: str
+    """`held`: why, one sentence without a full stop; else what the model reads in the tool's place."""
+
+    instead: str = ""
+    """`held`: what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteWork:
+    """Tell the record of an agent's work what a call came to. Answered by `None`."""
+
+    call: CallAtWork
+    ran: Ran
+
+
+@dataclass(frozen=True, slots=True)
 class NoteCall:
     """Put a step of a call on the audit record and tell the hooks. Answered by `None`."""
 
@@ -320,6 +382,8 @@ ToolEffect = (
     | ResolveCall
     | RunTool
     | NoteCall
+    | ConsultWork
+    | NoteWork
 )
 ToolAnswer = (
     Consents
@@ -333,10 +397,11 @@ ToolAnswer = (
     | NobodyThere
     | ToolRequest
     | Ran
+    | WorkWord
     | PortFailed
     | str
     | Mapping[str, Any]
     | None
 )
-Effect = Summarize | AskPerson | Append | Stage | ToolEffect
+Effect = Summarize | AskPerson | Append | Prepare | Show | Stage | ToolEffect
 Answer = SummaryDraft | SummaryFailure | Decided | ToolAnswer

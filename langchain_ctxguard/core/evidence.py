@@ -85,7 +85,7 @@ def collect(messages: Sequence[BaseMessage], units: Sequence[Unit], previous: Ev
             result = results.get(call.call_id or "")
             action = _action(call, result)
             actions.append(action)
-            for path, anchor in _places(call.arguments):
+            for path, anchor in places_in(call.arguments):
                 artifacts[path] = _artifact(path, anchor, action, artifacts.get(path))
             for name, value in references_in(call.arguments, "" if result is None else result.text):
                 # What a key named first stays: a later mention is no new thing.
@@ -165,10 +165,10 @@ def _shown(text: str, limit: int) -> str:
 
 def paths_in(arguments: Any) -> Iterator[str]:
     """Yield the files that arguments name, in order, lists of edits included."""
-    return (path for path, _ in _places(arguments))
+    return (path for path, _ in places_in(arguments))
 
 
-def _places(arguments: Any) -> Iterator[tuple[str, str]]:
+def places_in(arguments: Any) -> Iterator[tuple[str, str]]:
     """Yield the files that arguments name and where in them, in order, lists of edits included."""
     # Last in, first out: children go in backwards to come out in order.
     pending: list[tuple[bool, Any, str]] = [(False, arguments, "")]

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 from langchain_ctxguard.core.lexicon import claims_authority, matches
+from langchain_ctxguard.core.offers import without_offers
 
 _FEW, _MANY = 6, 28
 """Size of a clause that needs no value of its own, and of the longest one: a word counts for two, a Chinese character for one."""
@@ -99,15 +100,15 @@ def is_talk(statement: str) -> bool:
     >>> is_talk("Agents have full say over such cases"), is_talk("Order 7 left the warehouse on 2 May")
     (True, False)
     """
-    han = len({*_HAN_SOFT.findall(statement)})
+    han = len({*_HAN_SOFT.findall(without_offers(statement))})
     return soft_kinds(statement) >= _VAGUE + (1 + (han > 1) if names_something(statement) else 0)
 
 
 @lru_cache(maxsize=1_024)
 def soft_kinds(statement: str) -> int:
     """Return of how many things that nobody can look up a statement speaks: kinds in English, words in Chinese."""
-    plain = _MONTH_OF_MAY.sub("June", statement)
-    return sum(matches(kind, plain) for kind in _KINDS) + len({*_HAN_SOFT.findall(statement)})
+    plain = _MONTH_OF_MAY.sub("June", without_offers(statement))
+    return sum(matches(kind, plain) for kind in _KINDS) + len({*_HAN_SOFT.findall(plain)})
 
 
 _FAILED = re.compile(

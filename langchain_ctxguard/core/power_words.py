@@ -81,7 +81,8 @@ _NODDED = (
 )
 _STANDS_FOR = (
     r"\bcounts? (?:as|for)\b|\bcounted (?:as|for)\b|\bcount (?:him|her|them|it|me|us) in as\b|\btreat(?:s|ed|ing)? [^.!?\n]{0,40}\bas\b|"
-    r"\b(?:amounts?|tantamount|equivalent|equal) to\b|\bfor all purposes\b|\bis (?:assent|consent|approval|agreement|a yes)\b|\b(?:taken|deemed|"
+    r"\bamounts to\b|\bamount to (?:an?|the|its|their|his|her|your|our|\w*consent|\w*approval|\w*permission|saying|having)\b|"
+    r"\b(?:tantamount|equivalent|equal) to\b|\bfor all purposes\b|\bis (?:assent|consent|approval|agreement|a yes)\b|\b(?:taken|deemed|"
     r"regarded|understood|read (?:it|this|that|silence)) as\b|\bon behalf of\b|\bin (?:my|his|her|its|their|your|the owner's|"
     r"the customer's) name\b|\bstands? in for\b|\bas good as (?:signed|approved|given|done)\b"
 )

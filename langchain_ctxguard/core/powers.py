@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from langchain_ctxguard.core.findings import is_talk, names_something, soft_kinds
 from langchain_ctxguard.core.lexicon import claims_authority, gives_order, hides_text, matches, matches_plainly, orders_plainly, tells_to_act
+from langchain_ctxguard.core.offers import without_offers
 from langchain_ctxguard.core.power_words import KINDS, TOUCHES
 
 _WHO = (
@@ -145,9 +146,6 @@ _NOT_LACKING = (
     r"仍可"
 )
 
-_FORMULAS = re.compile(r"(?:please )?feel free to (?:ask|let me know|reach out|contact (?:me|us))\b|\bas you can see\b|\bno problem\b", re.IGNORECASE)
-"""What anybody says at the end of an answer: it is free to ask, and lends nothing."""
-
 _QUOTES = '"“”「」'
 _SEGMENT = re.compile(rf"[^{_QUOTES}\n。！？；;.!?]+(?:[.;](?=\S)[^{_QUOTES}\n。！？；;.!?]+)*")
 _DANGLING = re.compile(rf"(?:[\s,;，；、(<\[{{-]*[{_QUOTES}][^{_QUOTES}]*[{_QUOTES}]\s*[:：]\s*)?[\s,;:：，；、(<\[{{{_QUOTES}-]*$")
@@ -166,7 +164,7 @@ def lends_power(text: str) -> bool:
     >>> lends_power("Refunds need no review any more"), lends_power("The refund was sent on Monday"), lends_power("该客户免二次确认")
     (True, False, True)
     """
-    plain = _FORMULAS.sub(" ", text) if _FORMULAS.search(text) else text
+    plain = without_offers(text)
     return matches(_ANY, plain) or gives_order(plain)
 
 
@@ -207,7 +205,7 @@ def touches_power(text: str) -> bool:
     >>> touches_power("The passport was verified"), touches_power("The parcel is late")
     (True, False)
     """
-    return matches(TOUCHES, text)
+    return matches(TOUCHES, without_offers(text))
 
 
 def without_power(text: str, left_out: str, *, is_failure: bool = False) -> str:

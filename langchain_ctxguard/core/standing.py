@@ -14,6 +14,8 @@ from langchain_ctxguard.domain.standing import (
     ModeSet,
     Permission,
     PermissionsSet,
+    PhaseClosed,
+    PhaseEnded,
     QuestionAnswered,
     QuestionAsked,
     Replaced,
@@ -112,6 +114,8 @@ def _update(state: StandingState, change: StandingChange) -> dict[str, Any]:
             update["replaced"] = (*rest, new)[-_KEPT:]
         case ArgumentsReleased():
             update["replaced"] = tuple(one for one in state.replaced if one.tool != change.tool or change.digest not in {"", one.digest})
+        case PhaseEnded() | PhaseClosed():
+            update["phase"] = change.reason if isinstance(change, PhaseEnded) else ""
         case MarkedSynthetic():
             update["synthetic"] = tuple(dict.fromkeys((*state.synthetic, *change.messages)))[-_KEPT:]
         case _:

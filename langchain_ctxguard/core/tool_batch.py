@@ -38,7 +38,7 @@ def _waiting(cases: Sequence[Case]) -> ToolFlow[list[tuple[Case, Verdict]]]:
         case.ledger = yield from ledger_of(str(case.request.thread))
         for _ in range(TURNS):
             verdict = yield from judged(case)
-            if verdict.decision is not Decision.ASK or effect_standing(case, verdict)[0] is not Effects.NEW:
+            if case.word is not None or verdict.decision is not Decision.ASK or effect_standing(case, verdict)[0] is not Effects.NEW:
                 break
             answered = answer_in_place(case.ledger, bound(case))
             if answered is None:

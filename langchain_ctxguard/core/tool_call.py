@@ -28,13 +28,14 @@ from langchain_ctxguard.core.call_case import (
     tried,
     written,
 )
-from langchain_ctxguard.core.call_verdict import effect_standing, judged
+from langchain_ctxguard.core.call_verdict import at_work, effect_standing, judged
 from langchain_ctxguard.core.calls import done_call, effect_key, question_about
 from langchain_ctxguard.core.effects import (
     Exceeded,
     GetContent,
     NobodyThere,
     NoteCall,
+    NoteWork,
     PutContent,
     Ran,
     Reserve,
@@ -42,6 +43,7 @@ from langchain_ctxguard.core.effects import (
     RunTool,
     SettleBudgets,
     Shown,
+    WorkWord,
     WriteCalls,
 )
 from langchain_ctxguard.domain.policy import AskNeed, Decision, Verdict
@@ -82,6 +84,8 @@ def _turn(case: Case) -> ToolFlow[Settled | None]:  # noqa: C901, PLR0911 - one 
     verdict = yield from judged(case)
     if verdict.decision is Decision.DENY:
         return (yield from _denied(case, verdict))
+    if case.word is not None:
+        return (yield from _spared(case, verdict, case.word))
     is_strict = _runs_once(verdict)
     if not is_strict and not _may_begin_anew(case, verdict):
         return (yield from _run(case, verdict, None))
@@ -121,6 +125,12 @@ def _denied(case: Case, verdict: Verdict) -> ToolFlow[Settled]:
             return (yield from _refused(case, verdict, "unknown", texts.unknown_text(case.request.tool)))
     yield from noted(case, verdict)
     return Settled("denied", texts.denied_text(verdict), verdict=verdict)
+
+
+def _spared(case: Case, verdict: Verdict, word: WorkWord) -> ToolFlow[Settled]:
+    """Answer a call that need not run: what it would do is in effect, or was decided against."""
+    yield from noted(case, verdict, decision="deny", error=word.kind)
+    return Settled("answered", word.text, verdict=verdict)
 
 
 def _may_begin_anew(case: Case, verdict: Verdict) -> bool:
@@ -198,6 +208,8 @@ def _run(case: Case, verdict: Verdict, key: str | None) -> ToolFlow[Settled | No
     answer = yield RunTool(request)
     ran = answer if isinstance(answer, Ran) else Ran(outcome="unknown")
     yield from _settled(case, verdict, key, held, ran)
+    if case.call.is_work:
+        yield NoteWork(at_work(case, verdict), ran)
     return Settled("ran", ran=ran, verdict=verdict)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, SerializerFunctionWrapHandler, model_serializer
 
 from langchain_ctxguard.domain.value import Value
 
@@ -69,8 +69,17 @@ class StandingState(Value):
     synthetic: tuple[str, ...] = ()
     """Keys of messages in the user role that no person wrote, the newest of them."""
 
+    phase: str = ""
+    """Why a stage of the work is over and its context may be compacted; empty: nobody said so since the last compaction."""
+
     seq: int = 0
     """Number of the last event."""
+
+    @model_serializer(mode="wrap")
+    def _without_no_phase(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A state without one is written as it was before there were phases: its digest is what versions name.
+        data: dict[str, Any] = as_usual(self)
+        return data if data.get("phase") else {name: value for name, value in data.items() if name != "phase"}
 
     @property
     def is_plain(self) -> bool:
@@ -133,7 +142,22 @@ class MarkedSynthetic(Value):
     messages: tuple[str, ...]
 
 
-StandingChange = ModeSet | PermissionsSet | QuestionAsked | QuestionAnswered | ArgumentsReplaced | ArgumentsReleased | MarkedSynthetic
+class PhaseEnded(Value):
+    """A stage of the work is over: what it took to get there may leave the view."""
+
+    type: Literal["phase_ended"] = "phase_ended"
+    reason: str = Field(min_length=1)
+
+
+class PhaseClosed(Value):
+    """The context was compacted for it, or nothing could leave the view."""
+
+    type: Literal["phase_closed"] = "phase_closed"
+
+
+StandingChange = (
+    PhaseEnded | PhaseClosed | ModeSet | PermissionsSet | QuestionAsked | QuestionAnswered | ArgumentsReplaced | ArgumentsReleased | MarkedSynthetic
+)
 
 
 class StandingEvent(Value):

@@ -179,41 +179,63 @@ class CompactionRecord(Value):
     faults: tuple[Fault, ...] = ()
 
 
+EventKind = Literal[
+    "head_refused",
+    "second_compactor",
+    "check_failed",
+    "conflict_asked",
+    "unenforced_rule",
+    "inferred_waiting",
+    "rule_outranked",
+    "prefix_invalidated",
+    "context_rebuilt",
+    "full_evidence",
+    "inferred_found",
+    "inferred_dropped",
+    "inferred_off",
+    "fields_found_late",
+    "fields_unverified",
+    "version_adopted",
+    "store_failed",
+    "preparation_failed",
+    "handoff_written",
+    "handoff_kept_in_store",
+    "worklog_unwritten",
+    "phase_ended",
+    "unguarded_tool",
+    "consents_differ",
+    "consents_unread",
+    "standing_changed",
+    "injected_turn",
+    "arguments_replaced",
+    "arguments_mismatch",
+    "tool_denied",
+    "update_refused",
+    "archive_not_durable",
+    "state_not_evicted",
+    "not_archived",
+    "messages_brought_back",
+    "message_recalled",
+    "rolled_back",
+    "extension_failed",
+    "reconciled",
+    "call_held",
+    "check_blocks",
+    "waived",
+    "repeat_answered",
+    "turned_down_answered",
+]
+"""What there is besides compaction attempts."""
+
+
 class ContextEvent(Value):
     """Something worth knowing that is no compaction attempt."""
 
-    kind: Literal[
-        "head_refused",
-        "second_compactor",
-        "check_failed",
-        "conflict_asked",
-        "unenforced_rule",
-        "inferred_waiting",
-        "rule_outranked",
-        "prefix_invalidated",
-        "context_rebuilt",
-        "full_evidence",
-        "inferred_found",
-        "inferred_dropped",
-        "inferred_off",
-        "fields_found_late",
-        "fields_unverified",
-        "version_adopted",
-        "store_failed",
-        "unguarded_tool",
-        "consents_differ",
-        "consents_unread",
-        "standing_changed",
-        "injected_turn",
-        "arguments_replaced",
-        "arguments_mismatch",
-        "tool_denied",
-        "update_refused",
-        "archive_not_durable",
-        "state_not_evicted",
-        "not_archived",
-        "messages_brought_back",
-        "message_recalled",
-    ]
+    kind: EventKind
     detail: str
     version: int = 0
+    restored: int | None = None
+    """`rolled_back`: the earlier version whose content holds again."""
+
+    tool: str | None = None
+    """`tool_denied`: the tool."""

@@ -65,6 +65,12 @@ class Site:
         return as_messages(found) if found else ()
 
     @property
+    def siblings(self) -> tuple[str, ...]:
+        """Ids of the calls of the newest message that makes any, as far as it is in sight."""
+        newest = next((message for message in reversed(self.messages or ()) if isinstance(message, AIMessage) and message.tool_calls), None)
+        return () if newest is None else tuple(str(call["id"]) for call in newest.tool_calls if call["id"])
+
+    @property
     def shares_task(self) -> bool:
         """Say whether other calls of the same message run in the same task, as far as the message is in sight."""
         if self.is_pushed:

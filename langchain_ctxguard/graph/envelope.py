@@ -21,6 +21,7 @@ CARRIERS = frozenset({"__start__", "__pregel_tasks", "__input__", "__return__", 
 _DEEPEST = 6
 _WIDEST = 1_000
 _SCALARS = (str, int, float, bool, bytes, type(None))
+_PLAIN = frozenset(_SCALARS)
 
 
 def is_marked(value: Any) -> bool:
@@ -85,12 +86,12 @@ def opened(value: Any, restore: Callable[[bytes], Any]) -> Any:
 def _rebuilt(value: Any, below: Callable[..., Any]) -> Any:
     # A serializer makes dicts of all dicts and lists of all lists, so that is what will be looked through when it is read.
     if isinstance(value, dict):
-        new = {name: below(part, name if isinstance(name, str) else None) for name, part in value.items()}
+        new = {name: part if type(part) in _PLAIN else below(part, name if isinstance(name, str) else None) for name, part in value.items()}
         return value if all(new[name] is part for name, part in value.items()) else new
     if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
         if len(value) > _WIDEST:
             return value
-        parts = [below(part) for part in value]
+        parts = [part if type(part) in _PLAIN else below(part) for part in value]
         same = all(new is old for new, old in zip(parts, value, strict=True))
         return value if same else tuple(parts) if isinstance(value, tuple) else parts
     if isinstance(value, Send):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ from langchain_ctxguard.domain.policy import Decision, Finding, Policy, Surface,
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.engine import Engine
-from langchain_ctxguard.errors import BlobMissingError, StoreError
+from langchain_ctxguard.errors import BlobMissingError, ConfigurationError, StoreError
 from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.call_site import Site, site_now
 from langchain_ctxguard.graph.guarded_tool import gate_of, guarded
@@ -35,7 +35,7 @@ from langchain_ctxguard.graph.left_state import Archived, LeftState
 from langchain_ctxguard.graph.model_usage import ModelUsage
 from langchain_ctxguard.graph.tool_arguments import parsed_arguments
 from langchain_ctxguard.graph.tool_run import Asking, ToolRun
-from langchain_ctxguard.ports import Clock, ConsentReading
+from langchain_ctxguard.ports import Clock, ConsentReading, WorkRecord
 from langchain_ctxguard.records.approvals import ApprovalLog
 from langchain_ctxguard.records.budgets import BudgetLog
 from langchain_ctxguard.records.call_records import AuditDetail, CallRecords
@@ -85,6 +85,22 @@ class ToolGate:
         self._archived = archived
         self._left = None if archived is None else LeftState(archived)
         self._read_to: Bounded[int] = Bounded(_THREADS)
+
+    def add_policy(self, policy: Policy) -> None:
+        """Have one more policy decide about every call; the strictest verdict holds."""
+        self.policy = (*self.policy, policy)
+
+    def attend(self, work: WorkRecord) -> None:
+        """Have the record of an agent's work heard before each call, and told after it, whichever way the call comes by here.
+
+        Raises:
+            ConfigurationError: another one is heard already.
+        """
+        if self._ledgers.work is not None and self._ledgers.work is not work:
+            msg = "This guard keeps a record of an agent's work already, in another workspace. Nothing was changed; make a guard for each workspace."
+            raise ConfigurationError(msg)
+        # It looks at files and may run a check, so no event loop waits for it.
+        self._ledgers = replace(self._ledgers, work=work, blocks=True)
 
     def tools(self, tools: Sequence[Any]) -> list[Any]:
         """Return the tools guarded; those the policy hides are left out, and those of the provider, which nothing here can guard, are reported."""
@@ -268,12 +284,12 @@ class ToolGate:
     def settle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Judge a call, and run it where it is allowed."""
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
-        return self.engine.run(flow, name="tool_call", ledgers=self._ledgers, hands=hands)
+        return self.engine.run(flow, name="tool_call", ledgers=self._ledgers, hands=hands, facts=_facts_of(request))
 
     async def asettle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Do as `settle` does, without blocking the event loop."""
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
-        return await self.engine.arun(flow, name="tool_call", ledgers=self._ledgers, hands=hands)
+        return await self.engine.arun(flow, name="tool_call", ledgers=self._ledgers, hands=hands, facts=_facts_of(request))
 
     def purge_thread(self, thread: str) -> int:
         """Erase the words of a thread's calls, and return how many contents that were; see `ContextGuard.purge_thread`."""
@@ -305,6 +321,8 @@ class ToolGate:
             shares_task=site.shares_task,
             constraints=known.constraints,
             context_version=known.version,
+            siblings=() if self._ledgers.work is None else site.siblings,
+            is_work=self._ledgers.work is not None,
         )
 
     def _seen(self, site: Site) -> Sequence[BaseMessage] | None:
@@ -343,6 +361,11 @@ class ToolGate:
             if key[0] is not None and not key[1]:
                 self._read_to.put(key[0], 0)
         return origins.follow(messages, is_root=is_root)
+
+
+def _facts_of(request: ToolRequest) -> dict[str, Any]:
+    """Return what a trace shows of a call beforehand."""
+    return {"tool": request.tool, "call_id": request.call_id, "thread": request.thread, "namespace": request.namespace}
 
 
 def _is_mcp(tool: BaseTool) -> bool:

@@ -30,6 +30,7 @@ from langchain_ctxguard.domain.pinned import Pin
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.standing import Mode
 from langchain_ctxguard.domain.unset import UNSET, Unset
+from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
 from langchain_ctxguard.graph.call_site import in_sight
 from langchain_ctxguard.graph.gate import ToolGate, Wrapping
@@ -40,9 +41,10 @@ from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.pinned import PinnedFiles
 from langchain_ctxguard.graph.standing import synthetic
 from langchain_ctxguard.graph.state import GuardedAgentState
+from langchain_ctxguard.graph.steps import Ask, Check, Drive, Step
 from langchain_ctxguard.graph.thread_standing import ThreadStanding
 from langchain_ctxguard.graph.trace import COUNTS_ONLY
-from langchain_ctxguard.graph.turns import Ask, Check, Drive, Step, Turns
+from langchain_ctxguard.graph.turns import Turns
 from langchain_ctxguard.graph.verify import afailures, failures
 from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.archive import ArchivedMessage
@@ -192,6 +194,19 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         """
         self.standing(thread).set_mode(mode, by=by)
 
+    def end_phase(self, thread: str, reason: str = "a stage of the work is over") -> None:
+        """Say that a stage of a thread's work is over: its next model call compacts first, however full the window is.
+
+        It is on record, so that it holds in another process too. `compact_context` is the tool by which an agent says so itself.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        self.turns.standing.log.end_phase(thread, reason or "a stage of the work is over", by="application")
+        self.turns.engine.record(
+            ContextEvent(kind="phase_ended", detail="The application ended a stage; the next model call of its thread compacts.")
+        )
+
     def mark_synthetic(self, thread: str, *messages: BaseMessage | str) -> None:
         """Say of messages in the user role, by id, that no person wrote them; see `ThreadStanding.mark_synthetic`."""
         self.standing(thread).mark_synthetic(*messages)
@@ -236,7 +251,8 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             raise ConfigurationError(msg)
         calls = self.gate.purge_thread(thread)
         archived = eviction.archive.purge(thread, versions.places_of(thread))
-        return versions.purge_thread(thread) + archived + calls
+        worked = 0 if self.turns.coding is None else self.turns.coding.purge_thread(thread)
+        return versions.purge_thread(thread) + archived + calls + worked
 
     def recall_tools(self) -> list[BaseTool]:
         """Return the tools by which an agent finds and reads what left its view: `recall_history(query)` and `read_message(id)`.
@@ -446,7 +462,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         if refused is not None:
             return refused
         with in_sight(request.state):
-            result = self.turns.standing.kept(request, handler(request))
+            result = self.turns.standing.kept(request, handler(self.turns.guarded(request)))
         checks = self.turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result
@@ -459,7 +475,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         if refused is not None:
             return refused
         with in_sight(request.state):
-            result = turns.standing.kept(request, await handler(request))
+            result = turns.standing.kept(request, await handler(turns.guarded(request)))
         checks = await asyncio.to_thread(turns.tool_checks, request) if turns.blocks else turns.tool_checks(request)
         if not checks or not isinstance(result, ToolMessage) or result.status == "error":
             return result

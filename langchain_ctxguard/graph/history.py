@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.runnables import RunnableConfig
@@ -10,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_ctxguard.core.restore import head_diff
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.context_version import Attempt, ContextPlace, ContextVersion
+from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.domain.version_diff import VersionDiff
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.eviction import Eviction, StateChange, state_of
@@ -31,6 +33,7 @@ class History:
         graph: Any = None,
         config: RunnableConfig | None = None,
         eviction: Eviction | None = None,
+        record: Callable[[ContextEvent], None] | None = None,
     ) -> None:
         """Bind the record of one place; with a graph, its state is asked which version it has, and gets back what an earlier one needs."""
         self._log = versions
@@ -38,6 +41,7 @@ class History:
         self.place = place
         self._graph = graph
         self._config = config
+        self._record = record
 
     @classmethod
     def of(cls, turns: Turns, config: RunnableConfig | None, graph: Any) -> History:
@@ -55,7 +59,7 @@ class History:
             msg = 'A history is that of one thread; pass config={"configurable": {"thread_id": "..."}}.'
             raise ConfigurationError(msg)
         place = ContextPlace(thread=thread, namespace=str(configurable.get("checkpoint_ns", "") or ""))
-        return cls(turns.versions, place, graph=graph, config=config, eviction=turns.eviction)
+        return cls(turns.versions, place, graph=graph, config=config, eviction=turns.eviction, record=turns.engine.record)
 
     @property
     def versions(self) -> list[ContextVersion]:
@@ -126,8 +130,16 @@ class History:
             start = self._log.head_to_restore(self.place, to).cut.position
             change.back = self._eviction.brought_back(self.place, current, start, change.state)
         version, head = self._log.restore(self.place, to, current=current, reason=reason)
+        if self._record is not None:
+            self._record(rolled_back(version))
         return version, {} if change.back is None else {CHANNEL: head.to_dict(), **change.update()}
 
     def purge(self) -> int:
         """Erase the content of every version; the records and their chain stay."""
         return self._log.purge(self.place)
+
+
+def rolled_back(version: ContextVersion) -> ContextEvent:
+    """Return what hooks are told of a version that has the content of an earlier one."""
+    detail = f"Version {version.number} holds what version {version.restores} held."
+    return ContextEvent(kind="rolled_back", detail=detail, version=version.number, restored=version.restores)

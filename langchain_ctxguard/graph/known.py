@@ -9,38 +9,19 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any, NamedTuple
-from uuid import UUID
-
-from pydantic import BaseModel
+from typing import Any
 
 from langchain_ctxguard.backends.forked import ForkSafeLock
+from langchain_ctxguard.backends.message_state import State
 from langchain_ctxguard.core.manifest import is_node
 from langchain_ctxguard.graph.bounded import Bounded
+from langchain_ctxguard.graph.recent_contents import Place, RecentContents
 
-_FIXED = frozenset({str, int, float, bool, bytes, type(None), Decimal, UUID, datetime, date})
-# One for all that are empty, and most are: thousands of objects more would keep the garbage collector busy. Nobody else sees them.
-_NO_DICT: dict[Any, Any] = {}
-_NO_LIST: list[Any] = []
 _LARGEST = 400_000
 """Digests of stored content kept in mind, over all threads."""
 
 _LISTS = 4
 """Lists of objects kept in mind for one thread: a run has one for each of its subgraphs."""
-
-
-class Place(NamedTuple):
-    """Where digests hold: a thread's space, as long as nothing was removed from it."""
-
-    thread: str
-    epoch: int
-    key: bytes
-
-
-State = tuple[dict[str, Any], dict[str, Any] | None]
-"""Fields of a model, and those its class does not know."""
 
 
 class Snapshot:
@@ -57,15 +38,16 @@ class Snapshot:
         self._names: list[bytes] = []
         self._lock = ForkSafeLock()
 
-    def add(self, value: Any, name: bytes, state: State) -> None:
-        """Keep the digest of an object, and its state as it was when it was written."""
+    def add(self, objects: Sequence[tuple[Any, bytes, State]]) -> None:
+        """Keep the digests of objects, and their states as they were when they were written."""
         with self._lock:
-            self._kinds.append(type(value))
-            self._fields.append(state[0])
-            self._extras.append(state[1])
-            self._names.append(name)
+            at = len(self._names)
+            self._kinds += [state.kind for _, _, state in objects]
+            self._fields += [state.fields for _, _, state in objects]
+            self._extras += [state.extra for _, _, state in objects]
+            self._names += [name for _, name, _ in objects]
             # Last, so that nobody finds half of it.
-            self._index[id(value)] = len(self._names) - 1
+            self._index.update({id(value): number for number, (value, _, _) in enumerate(objects, at)})
 
     def names_of(self, values: Sequence[Any]) -> list[bytes | None]:
         """Return the digest of each object that is here and was not changed since."""
@@ -92,6 +74,9 @@ class Known:
         self._snapshots: dict[str, list[Snapshot]] = {}
         self._stored: OrderedDict[str, tuple[Place, dict[bytes, bytes | None]]] = OrderedDict()
         self._places: Bounded[tuple[float, Place]] = Bounded(1_024)
+        self.contents = RecentContents()
+        """Contents this process read or wrote lately."""
+
         self._lock = ForkSafeLock()
 
     def place_of(self, thread: str) -> tuple[float, Place] | None:
@@ -121,15 +106,14 @@ class Known:
             place: Where their content is stored.
             is_read: They were read just now, so that nobody has them yet: they get a list of their own.
         """
-        snapshot = last = None
-        for value, name, state in objects:
-            if state is not None:
-                snapshot = snapshot or self._snapshot(place, is_new=is_read)
-                snapshot.add(value, name, state)
-                last = value
-        if snapshot is not None and not snapshot.is_watched:
+        known = [(value, name, state) for value, name, state in objects if state is not None]
+        if not known:
+            return
+        snapshot = self._snapshot(place, is_new=is_read)
+        snapshot.add(known)
+        if not snapshot.is_watched:
             snapshot.is_watched = True
-            self._watch(last, place.thread, snapshot)
+            self._watch(known[-1][0], place.thread, snapshot)
 
     def _snapshot(self, place: Place, *, is_new: bool) -> Snapshot:
         with self._lock:
@@ -179,37 +163,6 @@ class Known:
     def forget(self, thread: str) -> None:
         """Forget what is stored of a thread."""
         self._places.drop(thread)
+        self.contents.forget(thread)
         with self._lock:
             self._stored.pop(thread, None)
-
-
-class _CanChangeError(Exception):
-    """Something can change and nobody would see it."""
-
-
-def state_of(value: Any) -> State | None:
-    """Return a copy of the fields of a model that a change in place leaves as it is; `None` where something in it cannot be copied so."""
-    if not isinstance(value, BaseModel):
-        return None
-    try:
-        fields = value.__dict__.copy()
-        for name, part in fields.items():
-            if type(part) not in _FIXED:
-                fields[name] = _copied(part)
-        extra = value.__pydantic_extra__
-        return fields, None if extra is None else _copied(extra)
-    except (_CanChangeError, RecursionError):
-        return None
-
-
-def _copied(part: Any) -> Any:
-    kind = type(part)
-    if kind in _FIXED:
-        return part
-    if kind is dict:
-        return {key: _copied(item) for key, item in part.items()} if part else _NO_DICT
-    if kind is list:
-        return [_copied(item) for item in part] if part else _NO_LIST
-    if kind is tuple:
-        return tuple([_copied(item) for item in part])
-    raise _CanChangeError

@@ -11,12 +11,15 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from langchain_ctxguard.backends.message_blobs import MessageBlobs
+from langchain_ctxguard.backends.message_state import State, state_of
 from langchain_ctxguard.core import manifest as trees
-from langchain_ctxguard.core.manifest import Manifest, Walk
+from langchain_ctxguard.core.manifest import Manifest, is_node
 from langchain_ctxguard.core.message_blob import digest
-from langchain_ctxguard.errors import BlobMissingError, StoreError
+from langchain_ctxguard.errors import StoreError
 from langchain_ctxguard.graph.envelope import CARRIERS, INSIDE, MARK, has_messages, is_long, is_marked, opened, replaced
-from langchain_ctxguard.graph.known import Known, Place, State, state_of
+from langchain_ctxguard.graph.known import Known
+from langchain_ctxguard.graph.reading_contents import Reading, kept_form
+from langchain_ctxguard.graph.recent_contents import Place
 from langchain_ctxguard.records.collected import Collections
 
 _SMALL = 512
@@ -79,7 +82,7 @@ class Manifests:
         named = [data for value in values for data in manifests_in(value)]
         if not named:
             return list(values)
-        contents = _Reading(self, thread, {data: self.manifest(thread, data) for data in named})
+        contents = Reading(self, thread, {data: self.manifest(thread, data) for data in named})
         return [opened(value, contents.value) for value in values]
 
     def manifest(self, thread: str, data: Any) -> Manifest:
@@ -136,6 +139,8 @@ class _Writing:
         if absent:
             blobs.put_contents(self._thread, {name: self._contents[name] for name in absent}, self._at.key)
         known.add({name: self._contents[name] for name in absent}, self._at)
+        items = {name: self._contents[name] for name in absent if not is_node(self._contents[name])}
+        known.contents.keep(kept_form(blobs, items), self._at)
         known.remember(self._objects, self._at)
 
     @property
@@ -200,59 +205,6 @@ class _Writing:
 
     def _marked(self, tree: Manifest) -> dict[str, bytes]:
         return {MARK: trees.packed(tree)}
-
-
-class _Reading:
-    """What the manifests of one answer lead to."""
-
-    def __init__(self, manifests: Manifests, thread: str, named: Mapping[bytes, Manifest]) -> None:
-        self._manifests = manifests
-        self._thread = thread
-        self._named = named
-        # Asked before anything is read: what is removed meanwhile moves it.
-        self._place = manifests.place(thread)
-        self._items: dict[bytes, list[bytes]] = {}
-        self._contents: dict[bool, dict[bytes, bytes]] = {False: {}, True: {}}
-        walks = {data: Walk(tree) for data, tree in named.items()}
-        try:
-            self._follow(list(walks.values()))
-            self._items = {data: walk.items() for data, walk in walks.items()}
-        except ValueError as error:
-            msg = f"A manifest of thread '{thread}' {error}. Nothing was returned; restore the checkpoint and the store."
-            raise BlobMissingError(msg, space=thread, address="") from error
-        for is_keyed in (False, True):
-            self._fetch({name for data, names in self._items.items() if named[data].is_keyed is is_keyed for name in names}, is_keyed=is_keyed)
-
-    def value(self, data: bytes) -> Any:
-        """Return what a manifest stands for: new objects each time."""
-        tree = self._named[data]
-        names, contents, blobs = self._items[data], self._contents[tree.is_keyed], self._manifests.blobs
-        values = blobs.values_of([contents[name] for name in names])
-        if tree.is_keyed is blobs.is_keyed:
-            objects = ((value, name, state_of(value)) for value, name in zip(values, names, strict=True) if isinstance(value, BaseMessage))
-            self._manifests.known.remember(objects, self._place, is_read=True)
-        return values if tree.is_list else values[0]
-
-    def _follow(self, walks: list[Walk]) -> None:
-        open_walks = walks
-        while open_walks:
-            for is_keyed in (False, True):
-                needs = [walk.needs() for walk in open_walks if walk.manifest.is_keyed is is_keyed]
-                self._fetch(set().union(*needs), is_keyed=is_keyed)
-            open_walks = [walk for walk in open_walks if walk.needs()]
-            for walk in open_walks:
-                walk.step(self._contents[walk.manifest.is_keyed])
-
-    def _fetch(self, names: set[bytes], *, is_keyed: bool) -> None:
-        read, blobs = self._contents[is_keyed], self._manifests.blobs
-        absent = [name for name in names if name not in read]
-        if is_keyed is blobs.is_keyed and absent:
-            read.update(self._manifests.known.nodes(absent, self._place))
-            absent = [name for name in absent if name not in read]
-        found = blobs.contents(self._thread, absent, is_keyed=is_keyed, key=self._place.key if blobs.is_keyed else None)
-        read.update(found)
-        if is_keyed is self._manifests.blobs.is_keyed:
-            self._manifests.known.add(found, self._place)
 
 
 def manifests_in(value: Any) -> list[bytes]:

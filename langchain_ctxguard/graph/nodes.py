@@ -15,10 +15,12 @@ from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.errors import ConfigurationError, ContextBudgetError, InvariantError, StoreError
 from langchain_ctxguard.graph.eviction import StateChange, state_of
+from langchain_ctxguard.graph.history import rolled_back
 from langchain_ctxguard.graph.on_record import Work
-from langchain_ctxguard.graph.state import CHANNEL, INPUT_CHANNEL
+from langchain_ctxguard.graph.state import CHANNEL, INPUT_CHANNEL, of_state
+from langchain_ctxguard.graph.steps import Drive
 from langchain_ctxguard.graph.thread import thread_in
-from langchain_ctxguard.graph.turns import Drive, Turns, of_state
+from langchain_ctxguard.graph.turns import Turns
 
 
 class HasTurns(Protocol):
@@ -221,6 +223,7 @@ class RollbackContext(Runnable[Any, dict[str, Any]]):
             start = self._versions.head_to_restore(place, self._to).cut.position
             change.back = eviction.brought_back(place, current, start, change.state)
         restored = self._versions.restore(place, self._to, current=current, reason=self._reason)
+        self.turns.engine.record(rolled_back(restored[0]))
         return {CHANNEL: restored[1].to_dict(), **change.update()}
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - as above

@@ -10,8 +10,8 @@ from langchain_core.messages import HumanMessage
 from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.graph.nodes import HasTurns
 from langchain_ctxguard.graph.reading import as_messages
+from langchain_ctxguard.graph.state import of_state
 from langchain_ctxguard.graph.trace import COUNTS_ONLY
-from langchain_ctxguard.graph.turns import of_state
 from langchain_ctxguard.graph.whereabouts import run_key, running_runtime
 
 _NEWEST = 500

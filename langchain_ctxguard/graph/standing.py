@@ -154,7 +154,7 @@ class Standing:
         reason = self._reason(request, where, name, effect, can_ask=can_ask)
         if reason is None:
             return None
-        self._record(ContextEvent(kind="tool_denied", detail=f"`{name}`: {reason.partition('.')[0]}."))
+        self._record(ContextEvent(kind="tool_denied", detail=f"`{name}`: {reason.partition('.')[0]}.", tool=name))
         return ToolMessage(f"Denied `{name}`: {reason}.", tool_call_id=str(request.tool_call["id"] or ""), name=name, status="error")
 
     def is_edited(self, request: ToolCallRequest) -> bool:

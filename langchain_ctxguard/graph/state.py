@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, NotRequired
 
 from langchain.agents import AgentState
 from langchain.agents.middleware.types import PrivateStateAttr
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.channels import UntrackedValue
 from langgraph.graph import MessagesState
 from langgraph.managed import RemainingSteps
@@ -46,6 +47,13 @@ def newest_head(left: dict[str, Any] | None, right: dict[str, Any] | None) -> di
     if not old or isinstance(head_in(old), str):
         return right
     return right if right["version"] >= old["version"] else old
+
+
+def of_state(state: Any) -> tuple[Sequence[BaseMessage], Any]:
+    """Return the messages and the stored head of a graph's state, a mapping or an object."""
+    if isinstance(state, dict):
+        return state.get("messages", []), state.get(CHANNEL)
+    return getattr(state, "messages", []), getattr(state, CHANNEL, None)
 
 
 # The reducer must be the last item of the annotation: LangGraph looks nowhere else and would silently keep the last write.

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from langchain_ctxguard.core.effects import (
+    ConsultWork,
     Exceeded,
     GetContent,
     NoteCall,
+    NoteWork,
     Overtaken,
     PutContent,
     ReadBudgets,
@@ -24,13 +26,26 @@ from langchain_ctxguard.core.effects import (
 )
 from langchain_ctxguard.domain.budget import Budgets, Usage
 from langchain_ctxguard.errors import LogConflictError
-from langchain_ctxguard.ports import ConsentReading
+from langchain_ctxguard.ports import ConsentReading, WorkRecord
 from langchain_ctxguard.records.approvals import ApprovalLog
 from langchain_ctxguard.records.budgets import BudgetLog
 from langchain_ctxguard.records.call_records import CallRecords
 from langchain_ctxguard.records.standing import StandingLog
 
-LedgerEffect = ReadConsents | ReadStanding | ReadCalls | WriteCalls | ReadBudgets | Reserve | SettleBudgets | PutContent | GetContent | NoteCall
+LedgerEffect = (
+    ReadConsents
+    | ReadStanding
+    | ReadCalls
+    | WriteCalls
+    | ReadBudgets
+    | Reserve
+    | SettleBudgets
+    | PutContent
+    | GetContent
+    | NoteCall
+    | ConsultWork
+    | NoteWork
+)
 
 Period = Literal["thread", "run", "day"]
 CountUsage = Callable[[tuple[str, ...]], dict[Period, Usage]]
@@ -46,10 +61,13 @@ class CallLedgers:
     records: CallRecords
     consents: ConsentReading | None = None
     standing: StandingLog | None = None
+    work: WorkRecord | None = None
+    """Of what an agent's work came to; `None`: nobody keeps one."""
+
     blocks: bool = False
     """Whether asking them may wait for a database."""
 
-    def answer(self, effect: LedgerEffect, usage: CountUsage) -> ToolAnswer:  # noqa: C901, PLR0911 - one line for each effect
+    def answer(self, effect: LedgerEffect, usage: CountUsage) -> ToolAnswer:  # noqa: C901, PLR0911, PLR0912 - one line for each effect
         """Return what a flow asked for.
 
         Raises:
@@ -81,6 +99,12 @@ class CallLedgers:
                 return self.records.content(effect.thread, effect.address)
             case NoteCall():
                 self.records.note(effect.record)
+                return None
+            case ConsultWork():
+                return None if self.work is None else self.work.before(effect.call)
+            case NoteWork():
+                if self.work is not None:
+                    self.work.after(effect.call, effect.ran)
                 return None
             case _:
                 assert_never(effect)

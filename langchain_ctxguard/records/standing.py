@@ -22,6 +22,8 @@ from langchain_ctxguard.domain.standing import (
     OpenQuestion,
     Permission,
     PermissionsSet,
+    PhaseClosed,
+    PhaseEnded,
     QuestionAnswered,
     QuestionAsked,
     Replaced,
@@ -134,6 +136,14 @@ class StandingLog:
     def release(self, thread: str, tool: str, digest: str = "", *, by: str = "") -> None:
         """Let the agent use replaced arguments again; without a digest, all of a tool."""
         self._append(thread, ArgumentsReleased(tool=tool, digest=digest), by)
+
+    def end_phase(self, thread: str, reason: str, *, by: str = "") -> None:
+        """Put on record that a stage of the work is over; the next model call of the thread compacts."""
+        self._append(thread, PhaseEnded(reason=reason), by)
+
+    def close_phase(self, thread: str, *, by: str = "") -> None:
+        """Put on record that this was seen to."""
+        self._append(thread, PhaseClosed(), by)
 
     def mark_synthetic(self, thread: str, messages: Sequence[str], *, by: str = "") -> None:
         """Put on record that messages in the user role are no person's."""

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import pytest
 from sqlalchemy import event
@@ -377,6 +377,40 @@ def test_a_sqlite_file_is_made_when_it_is_opened(file: Path) -> None:
     connection.close()
     with GuardStore.open(f"sqlite:///{file}") as store:
         assert [4, 1] == store.log.heads([A, B])
+
+
+class _Contended(sqlite3.Cursor):
+    """A cursor that finds the file locked at the first look, as SQLite does when two processes change the mode of a new file at once."""
+
+    refusals: ClassVar[list[str]] = []
+
+    def execute(self, statement: str, /, *arguments: Any) -> Self:
+        if "journal_mode = WAL" in statement and self.refusals:
+            error = sqlite3.OperationalError(self.refusals.pop())
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY if "locked" in str(error) else sqlite3.SQLITE_IOERR
+            raise error
+        return super().execute(statement, *arguments)
+
+
+class _ContendedConnection(sqlite3.Connection):
+    def cursor(self, *_: Any) -> _Contended:
+        return super().cursor(_Contended)
+
+
+@pytest.mark.parametrize(("refusals", "is_opened"), [(["database is locked"] * 3, True), (["disk I/O error"], False)])
+def test_two_processes_may_open_a_new_file_at_once(file: Path, refusals: list[str], *, is_opened: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite fails one of them without waiting; we wait for it, and for nothing else."""
+    monkeypatch.setattr(_Contended, "refusals", list(refusals))
+    connection = sqlite3.connect(file, factory=_ContendedConnection)
+    try:
+        if is_opened:
+            sql_database._prepare_sqlite(connection, None)
+            assert ("wal", 0) == (connection.execute("PRAGMA journal_mode").fetchone()[0], len(_Contended.refusals))
+        else:
+            with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
+                sql_database._prepare_sqlite(connection, None)
+    finally:
+        connection.close()
 
 
 def test_many_threads_open_one_new_file(file: Path) -> None:

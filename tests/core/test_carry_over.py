@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from langchain_ctxguard.core import carry_over
 from langchain_ctxguard.core.carry_over import carried_over, copied_keys, copy_record, held_by
 from langchain_ctxguard.core.compaction import Plan, compaction_flow
-from langchain_ctxguard.core.effects import AskPerson, Stage, Summarize
+from langchain_ctxguard.core.effects import AskPerson, Show, Stage, Summarize
 from langchain_ctxguard.core.situation import Compacted, Crossing, Situation
 from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.consent import Consent, ConsentHead, Consents, ConsentStatus
@@ -78,7 +78,7 @@ def driven(copied: Copied, draft: SummaryDraft | None = None, *, head: ContextHe
         while True:
             effect = flow.send(answer)
             answer = (draft or SummaryDraft(user_intent="Do it")) if isinstance(effect, Summarize) else None
-            if not isinstance(effect, Summarize | AskPerson | Stage):
+            if not isinstance(effect, Summarize | AskPerson | Show | Stage):
                 facts.append(effect.fact)
     except StopIteration as end:
         return end.value, facts

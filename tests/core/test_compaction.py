@@ -12,7 +12,7 @@ import pytest
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, Situation, compaction_flow
-from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Stage, Summarize, SummaryFailure, SummaryRequest
+from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Show, Stage, Summarize, SummaryFailure, SummaryRequest
 from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
@@ -47,7 +47,7 @@ class Drive:
                 if isinstance(effect, Summarize):
                     self.asked.append(effect)
                     answer = next(script)
-                elif not isinstance(effect, Stage):
+                elif not isinstance(effect, Stage | Show):
                     assert isinstance(effect, Append)
                     assert isinstance(effect.fact, CompactionRecord)
                     self.facts.append(effect.fact)

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_ctxguard.graph.known import Known, Place, state_of
+from langchain_ctxguard.backends.message_state import state_of
+from langchain_ctxguard.graph.known import Known
+from langchain_ctxguard.graph.recent_contents import Place
 
 HERE = Place("t", 1, b"")
 
