@@ -1,101 +1,95 @@
-"""A coding agent for tests: real tools on real files, a scripted model, a guard that compacts soon."""
+"""Coding agents for tests: scripted steps over real files, tools of their own or those of deepagents."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.checkpoint.memory import InMemorySaver
 
-from langchain_ctxguard.backends.store import GuardStore
-from langchain_ctxguard.domain.config import CompactionSettings, GuardConfig
-from langchain_ctxguard.graph.guard import ContextGuard
-from langchain_ctxguard.backends.extractive import ExtractiveSummarizer
-from tests.support.tool_calls import Messages
+from langchain_ctxguard import ContextGuard
+from tests.graph.models import ScriptedChat, guard_of, said, thread
+
+FAR = ("tokens", 1_000_000)
+TALK = "I look at the next part of the code and weigh what it means for the change we are about to make here. " * 6
+
+
+def step(name: str, call_id: str, /, **args: Any) -> AIMessage:
+    """Return a model's message that makes one call."""
+    return AIMessage(TALK, tool_calls=[{"name": name, "args": args, "id": call_id, "type": "tool_call"}])
+
+
+def scripted(*steps: AIMessage | str) -> ScriptedChat:
+    """Return a model that takes these steps, told by how many calls it made: the last one again and again."""
+    return ScriptedChat(script=lambda number, _: steps[min(number, len(steps) - 1)])
 
 
 def file_tools(root: Path) -> list[BaseTool]:
-    """Return the tools of a coding agent, working in a folder."""
+    """Return tools that read, write, edit and remove files below a folder, and one that runs a line for a shell."""
+    import subprocess
 
-    def place(path: str) -> Path:
-        return root / path.lstrip("/")
-
-    @tool
-    def read_file(file_path: str) -> str:
+    def read_file(path: str) -> str:
         """Read a file."""
-        return place(file_path).read_text(encoding="utf-8")
+        return (root / path).read_text(encoding="utf-8")
 
-    @tool
-    def write_file(file_path: str, content: str) -> str:
+    def write_file(path: str, content: str) -> str:
         """Write a file."""
-        place(file_path).parent.mkdir(parents=True, exist_ok=True)
-        place(file_path).write_text(content, encoding="utf-8")
-        return f"Wrote {file_path}"
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(content, encoding="utf-8")
+        return "written"
 
-    @tool
-    def edit_file(file_path: str, old_string: str, new_string: str) -> str:
+    def edit_file(path: str, old_string: str, new_string: str) -> str:
         """Replace a text in a file."""
-        text = place(file_path).read_text(encoding="utf-8")
+        text = (root / path).read_text(encoding="utf-8")
         if old_string not in text:
-            return f"Error: '{old_string}' is not in {file_path}"
-        place(file_path).write_text(text.replace(old_string, new_string, 1), encoding="utf-8")
-        return f"Edited {file_path}"
+            return f"Error: no such text in {path}"
+        (root / path).write_text(text.replace(old_string, new_string), encoding="utf-8")
+        return "edited"
 
-    @tool
-    def delete_file(file_path: str) -> str:
-        """Delete a file."""
-        place(file_path).unlink()
-        return f"Deleted {file_path}"
+    def delete_file(path: str) -> str:
+        """Remove a file."""
+        (root / path).unlink()
+        return "removed"
 
-    @tool
-    def grep(pattern: str) -> str:
-        """Search all files."""
-        found = []
-        for file in sorted(path for path in root.rglob("*.py") if path.is_file()):
-            lines = file.read_text(encoding="utf-8").splitlines()
-            found += [f"{file.relative_to(root)}:{number}: {line}" for number, line in enumerate(lines, 1) if pattern in line]
-        return "\n".join(found) or "No matches found"
-
-    @tool
     def execute(command: str) -> str:
-        """Run a command, or rather do not."""
-        return f"ran {command}"
+        """Run a line for a shell."""
+        done = subprocess.run(["/bin/sh", "-c", command], check=False, cwd=root, capture_output=True, text=True)
+        return f"exit code: {done.returncode}\n{done.stdout}{done.stderr}" if done.returncode else done.stdout
 
-    return [read_file, write_file, edit_file, delete_file, grep, execute]
-
-
-class Script:
-    """A model that makes given calls one after another, and keeps what it was shown."""
-
-    def __init__(self, *steps: AIMessage | str) -> None:
-        """Take the steps; a text is a final answer."""
-        self.steps = list(steps)
-        self.shown: list[list[BaseMessage]] = []
-
-    def model(self) -> Messages:
-        """Return it as a chat model."""
-        return Messages(answer=self._answer)
-
-    def _answer(self, messages: list[BaseMessage]) -> AIMessage:
-        self.shown.append(messages)
-        step = self.steps.pop(0) if self.steps else "done"
-        return AIMessage(step) if isinstance(step, str) else step
-
-    @property
-    def last(self) -> str:
-        """All it was shown in the last call."""
-        return "\n".join(message.text for message in self.shown[-1])
+    functions: Sequence[Callable[..., str]] = (read_file, write_file, edit_file, delete_file, execute)
+    return [StructuredTool.from_function(function) for function in functions]
 
 
-def call(name: str, call_id: str, **args: Any) -> AIMessage:
-    """Return a message with one call."""
-    return AIMessage("", tool_calls=[{"name": name, "args": args, "id": call_id, "type": "tool_call"}])
+def coding_guard(**changes: Any) -> ContextGuard:
+    """Return a guard that compacts when it is asked to."""
+    return guard_of(**{"trigger": FAR, "keep": ("messages", 1), "token_counter": None, **changes})
 
 
-def compacting_guard(store: GuardStore | str | None = None, *, trigger: int | None = 6, tools: Any = None, hooks: Sequence[Any] = ()) -> ContextGuard:
-    """Return a guard that compacts at so many messages; `None`: only when it is told to."""
-    settings = CompactionSettings(trigger=None if trigger is None else ("messages", trigger), keep=("messages", 1), window=100_000, min_kept=0)
-    config = GuardConfig(compaction=settings, tools=tools)
-    return ContextGuard(config, store=store or GuardStore.open("memory://"), summarizer=ExtractiveSummarizer(), hooks=hooks)
+def go(agent: Any, text: str = "Go on.", *, config: Any = None) -> dict[str, Any]:
+    """Have an agent work on a request."""
+    state: dict[str, Any] = agent.invoke(said(text), {**(config or thread()), "recursion_limit": 200})
+    return state
+
+
+async def ago(agent: Any, text: str = "Go on.", *, is_async: bool) -> dict[str, Any]:
+    """Have an agent work on a request, in either way."""
+    if not is_async:
+        return go(agent, text)
+    state: dict[str, Any] = await agent.ainvoke(said(text), {**thread(), "recursion_limit": 200})
+    return state
+
+
+def deep(model: ScriptedChat, guard: ContextGuard, handoff: Any, backend: Any, **settings: Any) -> Any:
+    """Return a deep agent over a backend, its context kept by a guard."""
+    from deepagents import create_deep_agent
+
+    settings.setdefault("checkpointer", InMemorySaver())
+    return create_deep_agent(model=model, backend=backend, middleware=[guard.replacing_summarizer(), handoff], **settings)
+
+
+def notes_in(view: Sequence[BaseMessage]) -> list[str]:
+    """Return what a view shows of the work."""
+    return [str(message.content) for message in view if message.name == "context_note" and 'from="worklog"' in str(message.content)]
