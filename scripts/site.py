@@ -120,6 +120,25 @@ def inside(markdown: str, *, page: str) -> str:
     return LINK.sub(keep, markdown)
 
 
+def fenced(text: str) -> str:
+    r"""Return a docstring with fences around its examples.
+
+    >>> fenced("One.\n\n>>> 1 + 1\n2\n\nTwo.").splitlines()[2:6]
+    ['```python', '>>> 1 + 1', '2', '```']
+    """
+    lines: list[str] = []
+    is_open = False
+    for line in text.splitlines():
+        if line.lstrip().startswith(">>>") and not is_open:
+            lines.append(f"{line[: len(line) - len(line.lstrip())]}```python")
+            is_open = True
+        elif not line.strip() and is_open:
+            lines.append("```")
+            is_open = False
+        lines.append(line)
+    return "\n".join([*lines, *(["```"] if is_open else [])])
+
+
 def on_config(config: Any) -> Any:
     """Set the order of pages."""
     pages = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))

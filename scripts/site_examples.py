@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 import griffe
+
+_SPEC = importlib.util.spec_from_file_location("site_of_the_docs", Path(__file__).with_name("site.py"))
+assert _SPEC
+assert _SPEC.loader
+site = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(site)
 
 
 class FencedExamples(griffe.Extension):
@@ -13,23 +21,4 @@ class FencedExamples(griffe.Extension):
     def on_instance(self, *, obj: Any, **_: Any) -> None:
         """Rewrite the docstring of an object that was read."""
         if obj.docstring is not None:
-            obj.docstring.value = fenced(obj.docstring.value)
-
-
-def fenced(text: str) -> str:
-    r"""Return a docstring with fences around its examples.
-
-    >>> fenced("One.\n\n>>> 1 + 1\n2\n\nTwo.").splitlines()[2:6]
-    ['```python', '>>> 1 + 1', '2', '```']
-    """
-    lines: list[str] = []
-    is_open = False
-    for line in text.splitlines():
-        if line.lstrip().startswith(">>>") and not is_open:
-            lines.append(f"{line[: len(line) - len(line.lstrip())]}```python")
-            is_open = True
-        elif not line.strip() and is_open:
-            lines.append("```")
-            is_open = False
-        lines.append(line)
-    return "\n".join([*lines, *(["```"] if is_open else [])])
+            obj.docstring.value = site.fenced(obj.docstring.value)
