@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, nullcontext
+from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DisconnectionError, NoSuchModuleError, SQLAlchemyError
 
 from langchain_ctxguard.backends.forked import ForkSafeLock
 from langchain_ctxguard.errors import ConfigurationError, StoreError
@@ -20,6 +21,10 @@ from langchain_ctxguard.errors import ConfigurationError, StoreError
 BUSY_SECONDS = 60
 """How long a writer waits for another one before it gives up."""
 
+IDLE_SECONDS = 2
+"""How long a connection to a server may lie idle before it is asked, by a question to the server, whether it still is one."""
+
+_USED = "ctxguard_used"
 _CLAIM = text("SELECT set_config('lock_timeout', :wait, true), pg_advisory_xact_lock(:number)")
 
 _BEGIN = "ctxguard_begin"
@@ -79,9 +84,7 @@ class Database:
             claim: The name of what is written to: those who claim the same go one after the other.
             is_followed: It is enough that this is durable when a later transaction on the same SQLite file is.
         """
-        if self._is_read_only:
-            msg = f"The store {self.name} was opened for reading. Nothing was written; whoever may write opens it anew."
-            raise StoreError(msg)
+        self._require_writer()
         with self._plainly(), self._turn(), self._current().connect() as connection, _synced(connection, is_synced=not is_followed):
             writer = connection.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
             with writer.begin():
@@ -90,6 +93,35 @@ class Database:
                     number = int.from_bytes(claim[:8], "big", signed=True)
                     writer.execute(_CLAIM, {"wait": f"{BUSY_SECONDS}s", "number": number})
                 yield writer
+
+    @contextmanager
+    def driver(self, *, is_written: bool = False, is_followed: bool = False) -> Iterator[Any]:
+        """Give the driver's own connection, for what each step of a call asks: there, what lies above the driver costs more than the question.
+
+        Every statement to PostgreSQL is a transaction of its own; what is written to SQLite in the block is one.
+
+        Args:
+            is_written: Something is written; it is durable when the block ends.
+            is_followed: As in `writing`.
+        """
+        if is_written:
+            self._require_writer()
+        engine = self._current()
+        with self._plainly(), self._turn() if is_written else nullcontext():
+            lent = engine.raw_connection()
+            try:
+                yield from _driven(lent.driver_connection, self.dialect, is_written=is_written, is_followed=is_followed)
+            except engine.dialect.loaded_dbapi.Error as error:
+                if engine.dialect.is_disconnect(error, cast("Any", lent.driver_connection), None):
+                    lent.invalidate(error)
+                raise store_error(self.name, error) from error
+            finally:
+                lent.close()
+
+    def _require_writer(self) -> None:
+        if self._is_read_only:
+            msg = f"The store {self.name} was opened for reading. Nothing was written; whoever may write opens it anew."
+            raise StoreError(msg)
 
     def close(self) -> None:
         """Close all connections of this process. What is asked afterwards raises `StoreError`."""
@@ -149,7 +181,7 @@ def read_url(url: str | URL) -> URL:
     raise ConfigurationError(msg)
 
 
-def store_error(name: str, error: SQLAlchemyError) -> StoreError:
+def store_error(name: str, error: Exception) -> StoreError:
     """Return what a driver said as one sentence, without the values that were to be written."""
     said = " ".join(str(getattr(error, "orig", None) or error).split()) or type(error).__name__
     if "database is locked" in said or "lock timeout" in said:
@@ -165,8 +197,6 @@ def _engine_of(url: URL, *, is_read_only: bool) -> Engine:
         engine = create_engine(
             url,
             hide_parameters=True,
-            # A server may have closed a connection that lay idle; a file does not.
-            pool_pre_ping=not is_sqlite,
             **({"connect_args": {"timeout": BUSY_SECONDS, "check_same_thread": False}} if is_sqlite else {"isolation_level": "READ COMMITTED"}),
         )
     except (ImportError, NoSuchModuleError) as error:
@@ -177,7 +207,59 @@ def _engine_of(url: URL, *, is_read_only: bool) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         if is_read_only:
             event.listen(engine, "connect", _only_query)
+    else:
+        event.listen(engine, "checkin", _note_use)
+        event.listen(engine, "checkout", _check_idle)
     return engine
+
+
+def _driven(driver: Any, dialect: str, *, is_written: bool, is_followed: bool) -> Iterator[Any]:
+    if dialect != "sqlite":
+        driver.autocommit = True
+        try:
+            yield driver
+        finally:
+            if not driver.closed:
+                driver.autocommit = False
+        return
+    if not is_written:
+        yield driver
+        return
+    with _waiting_less(driver) if is_followed else nullcontext():
+        driver.execute("BEGIN IMMEDIATE")
+        try:
+            yield driver
+        except BaseException:
+            driver.execute("ROLLBACK")
+            raise
+        driver.execute("COMMIT")
+
+
+def _note_use(_connection: Any, record: Any) -> None:
+    record.info[_USED] = time.monotonic()
+
+
+def _check_idle(connection: Any, record: Any, _proxy: Any) -> None:
+    # A server may have closed a connection that lay idle. One used a moment ago is only asked if there is something to read where nothing was asked:
+    # that the server closed it, as a rule. The steps of a call follow each other closely.
+    is_recent = time.monotonic() - record.info.get(_USED, -IDLE_SECONDS) < IDLE_SECONDS
+    if is_recent and not _has_something_to_read(connection):
+        return
+    try:
+        connection.execute("SELECT 1")
+        connection.rollback()
+    except Exception as error:
+        # The pool then connects anew.
+        raise DisconnectionError from error
+
+
+def _has_something_to_read(connection: Any) -> bool:
+    if not hasattr(select, "poll"):
+        return bool(select.select([connection], [], [], 0)[0])
+    # Takes any number a process gives its files.
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
@@ -218,7 +300,12 @@ def _synced(connection: Connection, *, is_synced: bool) -> Iterator[None]:
     if is_synced or connection.dialect.name != "sqlite":
         yield
         return
-    driver: Any = connection.connection.dbapi_connection
+    with _waiting_less(connection.connection.dbapi_connection):
+        yield
+
+
+@contextmanager
+def _waiting_less(driver: Any) -> Iterator[None]:
     # Between transactions, where it takes effect. The write-ahead log is still written in order.
     driver.execute("PRAGMA synchronous = NORMAL")
     try:
