@@ -11,8 +11,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from langchain_ctxguard.backends.store import GuardStore
+from langchain_ctxguard.domain.value import digest_of
+from langchain_ctxguard.domain.workspace import CheckResult
 from tests.support.desk import CHECK, Desk, is_answered, is_held
-from tests.support.repositories import git, repository
+from tests.support.repositories import committed, repository
 
 PATHS = ("a.py", "b.py", "c d.py")
 paths = st.sampled_from(PATHS)
@@ -31,15 +34,21 @@ class Work(RuleBasedStateMachine):
         """A compaction took place and no call that changes something came since."""
 
         self.is_checked = False
-        """The check of the newest compaction failed, and nobody saw it pass since."""
+        """A compaction took place, so that the check may block."""
 
         self.count = 0
 
+    def sit_down(self) -> Desk:
+        """Return a desk at a folder without git, with a check of this process: so that many runs can be tried."""
+        (self.place / "w").mkdir()
+        for path in PATHS:
+            (self.place / "w" / path).write_text(f"{path}\n", encoding="utf-8")
+        return Quick(self.place / "w", GuardStore.open("memory://"))
+
     @initialize()
     def begin(self) -> None:
-        """Sit down at a small repository."""
-        root = repository(self.place / "w", {path: f"{path}\n" for path in PATHS})
-        self.desk = Desk(root, f"sqlite:///{self.place / 'g.db'}", check=CHECK)
+        """Sit down, and change a first file."""
+        self.desk = self.sit_down()
         self.write("a.py", "first\n")
         self.desk.handoff.watch.save("t")
 
@@ -49,7 +58,9 @@ class Work(RuleBasedStateMachine):
 
     def write(self, path: str, content: str) -> None:
         """Have the agent write a file, and hold what happens against what must."""
-        untold = {(one, self.left[one], self.desk.text(one)) for one in self.left if self.left[one] != self.desk.text(one)} - self.told
+        untold = {
+            (one, digest(self.left[one]), digest(self.desk.text(one))) for one in self.left if self.left[one] != self.desk.text(one)
+        } - self.told
         before = {one: self.desk.text(one) for one in PATHS}
         is_broken = any("BROKEN" in (text or "") for text in before.values())
         result = self.desk.write(path, content)
@@ -68,7 +79,7 @@ class Work(RuleBasedStateMachine):
             assert before[path] == content == self.left[path], "only what is in effect is answered"
             assert before == after
         elif is_held(result):
-            assert self.is_checked, "the check blocks only after it failed at a compaction"
+            assert self.is_checked, "the check blocks only after a compaction, and until it is waived"
             assert is_broken, "a check that passes blocks nothing"
             assert "BROKEN" not in (before[path] or ""), "a file the check names may be changed"
             assert before == after
@@ -76,8 +87,6 @@ class Work(RuleBasedStateMachine):
             assert content == after[path]
             assert not (before[path] == content == self.left.get(path)), "what is in effect is not done again"
             self.left[path] = content
-        if not is_broken:
-            self.is_checked = False
 
     @rule(path=paths)
     def edit(self, path: str) -> None:
@@ -101,7 +110,7 @@ class Work(RuleBasedStateMachine):
     @rule(path=paths)
     def revert_outside(self, path: str) -> None:
         """Somebody takes the last commit's content again."""
-        git(self.desk.root, "checkout", "-q", "--", path)
+        (self.desk.root / path).write_text(f"{path}\n", encoding="utf-8")
 
     @rule(path=paths)
     def remove_outside(self, path: str) -> None:
@@ -143,7 +152,7 @@ class Work(RuleBasedStateMachine):
         if before.phase in {"due", "stated"}:
             # What changed since the status was written is still told.
             status = self.desk.handoff.reconciler._log.status(_place(), stated.status if stated is not None else "")
-            self.told |= {(one.path, self.left.get(one.path), _text(self.desk, one)) for one in (status.contradictions if status is not None else ())}
+            self.told |= {(one.path, one.expected, one.found) for one in (status.contradictions if status is not None else ())}
         self.is_checked = False
 
     @rule()
@@ -158,11 +167,51 @@ def _place() -> Any:
     return ContextPlace(thread="t")
 
 
-def _text(desk: Desk, one: Any) -> str | None:
-    """Return what stood in a file when a contradiction was found, as far as it still does; else something no file holds."""
-    fact = desk.handoff.workspace.files.fact(one.path)
-    return desk.text(one.path) if fact.sha256 == one.found else f"other than now: {one.found}"
+def digest(text: str | None) -> str | None:
+    """Return what tells a content from another, `None` for no file."""
+    return None if text is None else digest_of(text)
+
+
+class WorkInGit(Work):
+    """The same in a real repository, with a real check and a store that is closed and opened again."""
+
+    def sit_down(self) -> Desk:
+        """Return a desk at a small repository."""
+        root = repository(self.place / "w", {path: f"{path}\n" for path in PATHS})
+        return Desk(root, f"sqlite:///{self.place / 'g.db'}", check=CHECK)
+
+    @rule()
+    def commit(self) -> None:
+        """Somebody commits what there is."""
+        committed(self.desk.root)
+
+
+class Looks:
+    """The check of a quick desk."""
+
+    shown = CHECK
+
+    def __init__(self, root: Path) -> None:
+        """Bind the folder."""
+        self._root = root
+
+    def run(self, *, known: Any = (), before: Any = None) -> CheckResult:
+        """Look for the word."""
+        named = tuple(path for path in PATHS if (self._root / path).is_file() and "BROKEN" in (self._root / path).read_text(encoding="utf-8"))
+        return CheckResult(outcome="failed", exit_code=1, files=named) if named else CheckResult(outcome="passed", exit_code=0)
+
+
+class Quick(Desk):
+    """A desk whose check starts no process."""
+
+    def sit_down(self) -> None:
+        """Begin a process."""
+        super().sit_down()
+        self.handoff.reconciler._check = Looks(self.root)
+        self.handoff.workspace.files._git.top = lambda: None
 
 
 TestWork = Work.TestCase
-TestWork.settings = settings(max_examples=max(8, settings.default.max_examples // 6), stateful_step_count=14, deadline=None)
+TestWork.settings = settings(max_examples=max(40, settings.default.max_examples // 2), stateful_step_count=25, deadline=None)
+TestWorkInGit = WorkInGit.TestCase
+TestWorkInGit.settings = settings(max_examples=max(2, settings.default.max_examples // 20), stateful_step_count=12, deadline=None)
