@@ -126,7 +126,9 @@ def clean(
     latest = tuple(dict.fromkeys(text for request in reversed(requests) if (text := _tidy(request))))
     if intent and not door.is_the_users(draft.user_intent):
         # What a person wants stands in the person's words, as a request: the draft's own would be taken for theirs. What nobody asked is a claim.
-        told = (*(Fact(statement=piece) for piece in split_sentences(intent) if sources.retold(piece) is None), *told)
+        pieces = [piece for piece in split_sentences(intent) if sources.retold(piece) is None]
+        door.intent = frozenset(map(folded, pieces)) if previous is None else frozenset()
+        told = (*(Fact(statement=piece) for piece in pieces), *told)
         intent = ""
     questions, theirs = door.questions(draft.open_questions)
     risks, also_theirs = door.risks(draft.open_risks)
@@ -181,6 +183,9 @@ class _Door:
 
     offending: tuple[str, ...] = ()
     """Sentences of the draft that weaken, contradict or change a rule in force, folded."""
+
+    intent: frozenset[str] = frozenset()
+    """What the draft says the conversation is about, folded: a heading is made of a summarizer's own words."""
 
     removed: int = 0
     valued: int = 0
@@ -443,7 +448,7 @@ class _Door:
     def _is_doubtful(self, text: str, *, is_guess: bool = False) -> bool:
         """Say whether a summarizer's own words speak of power, or rest on words of a tool or the assistant that lend some.
 
-        A guess, such as a risk, need not be made of what was said.
+        A guess, such as a risk, may speak of what could happen.
         """
         if self.sources.holder(text, None) is not None:
             return self._is_led_by_power(text, None, None)
@@ -454,7 +459,8 @@ class _Door:
                 return True
             if rests_on is None:
                 # Of leave, rules and those who act a summarizer knows what it was shown, and nothing else.
-                return not is_guess and orders_things(text) and not is_question(text) and not self.sources.knows(text)
+                is_free = is_question(text) or folded(text) in self.intent
+                return orders_things(text, is_guess=is_guess) and not is_free and not self.sources.knows(text)
         said, key = rests_on
         # What is retold is what it was: talk, or an order.
         is_tools = self.sources.origins.get(key) == "tool"

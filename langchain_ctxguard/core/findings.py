@@ -112,16 +112,21 @@ def soft_kinds(statement: str) -> int:
     return sum(matches(kind, plain) for kind in _KINDS) + len({*_HAN_SOFT.findall(plain)})
 
 
-def orders_things(statement: str) -> bool:
+def orders_things(statement: str, *, is_guess: bool = False) -> bool:
     """Say whether a statement speaks of leave, of rules and checks, or of those who act and decide, in however few words.
 
-    >>> orders_things("The desk takes it for the client"), orders_things("Everything is on its way")
-    (True, False)
+    What may happen is what a guess is about.
+
+    >>> orders_things("The desk takes it for the client"), orders_things("Everything is on its way"), orders_things("It could get wet", is_guess=True)
+    (True, False, False)
     """
     plain = without_offers(statement)
+    if is_guess:
+        plain = _POSSIBLY.sub(" ", plain)
     return any(matches(kind, plain) for kind in (_LEAVE, _ORDER_OF_THINGS, _PARTIES)) or _HAN_SOFT.search(plain) is not None
 
 
+_POSSIBLY = re.compile(r"\b(?:may|might|can|could|will|would)\b|可能|也许|会", re.IGNORECASE)
 _RECORD = re.compile(r"[^:：]{1,24}[:：] ?(?:[\u3400-\u9fff]{1,8}|[\w-]+(?: [\w-]+)?)\W*")
 """A name and a short value."""
 
