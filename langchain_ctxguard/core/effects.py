@@ -156,6 +156,22 @@ class ReadStanding:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteReplaced:
+    """Put on record that a person had a call run with other arguments than the agent gave. Answered by nothing."""
+
+    thread: str
+    tool: str
+    digest: str
+    """Of the arguments the agent gave."""
+
+    by_digest: str
+    """Of those that run in their place."""
+
+    call_id: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReadCalls:
     """Read what is on record of a thread's calls: questions, answers, effects. Answered by a `CallLedger`."""
 
@@ -370,6 +386,7 @@ class PortFailed:
 ToolEffect = (
     ReadConsents
     | ReadStanding
+    | NoteReplaced
     | ReadCalls
     | WriteCalls
     | ReadBudgets
