@@ -320,7 +320,10 @@ class Ran:
     error: BaseException | None = None
     outcome: Literal["finished", "failed", "unknown", "paused"] = "finished"
     receipt: Any = None
-    """What to keep of the value, as JSON data."""
+    """What to keep of the value, as JSON data: its words."""
+
+    form: Callable[[], str | None] | None = None
+    """Makes what the value can be made of again; asked where a repeated call is to return it."""
 
     seconds: float = 0.0
 
