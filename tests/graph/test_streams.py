@@ -23,6 +23,7 @@ from langchain_ctxguard import (
     CompactContext,
     ContextGuard,
     ContextVerifier,
+    Extensions,
     GuardConfig,
     GuardedState,
     GuardStore,
@@ -30,6 +31,7 @@ from langchain_ctxguard import (
     compact_messages,
 )
 from langchain_ctxguard.domain.summary import Fact, SummaryDraft
+from langchain_ctxguard.errors import ContextBudgetError
 from langchain_ctxguard.events import CompactionFinished, StreamEvents, read_event
 from langchain_ctxguard.graph.tools import guard_tools
 from tests.support.tool_calls import Ran, agent_with, approve, calls, deep_agent_with, reject, thread
@@ -190,6 +192,23 @@ def test_a_compaction_without_a_summary_is_told_as_rejected() -> None:
     assert [STARTED, "compaction.rejected"] == types(chunks)
     assert ("down: ConnectionError",) == tuple(chunks[1]["failures"])
     assert "Zyxwvut" not in str(chunks)
+
+
+def test_an_attempt_that_ends_the_run_is_told_once() -> None:
+    """It is rejected, with its reason, and not failed besides."""
+
+    def node(state: MessagesState) -> dict[str, Any]:
+        with pytest.raises(ContextBudgetError):
+            compact_messages(state["messages"], budget=600, extensions=Extensions(before_compaction=lambda _: False))
+        return {}
+
+    building = StateGraph(MessagesState)
+    building.add_node("compact", node)
+    building.add_edge(START, "compact")
+    chunks = list(building.compile().stream({"messages": [HumanMessage(f"{SAID} {number}. " * 30) for number in range(9)]}, stream_mode="custom"))
+
+    assert [STARTED, "compaction.rejected"] == types(chunks)
+    assert "before_compaction" in chunks[1]["reason"]
 
 
 POLICY = {"default": "deny", "rules": [{"tool": "look", "effect": "read"}, {"tool": "pay", "verdict": "ask"}, {"tool": "write"}]}
