@@ -45,7 +45,8 @@ class Answers:
     def asked(self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None, tokens: int | None) -> Generator[Step, Any, Any]:
         """Call the model with the view, reminded of the critical rules at its end if so set, and tell the hooks what became of its prefix."""
         messages = self.reminded(sent.messages, call.rules)
-        if messages is not sent.messages:
+        is_reminded = messages is not sent.messages
+        if is_reminded:
             sent = sending(sent, sent.system_message, messages)
         if self._watch is None:
             return (yield from self._paid.for_answer(call, (yield Ask(sent))))
@@ -64,7 +65,9 @@ class Answers:
             response = yield Ask(sent)
         report = watched.after(response)
         if report is not None:
-            self._record(report)
+            place = {"thread": call.where.thread, "namespace": call.where.namespace, "context_version": (head or reading.head).version}
+            about = {**place, "rules": call.rules, "unenforced": call.unenforced, "is_reminded": is_reminded}
+            self._record(report.model_copy(update=about))
         return (yield from self._paid.for_answer(call, response))
 
     def verified(self, sent: ModelRequest[Any], response: ModelResponse[Any], call: Call) -> Generator[Step, Any, Any]:

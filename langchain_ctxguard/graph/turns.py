@@ -470,6 +470,7 @@ class Turns:
             tools=tools,
             thread=thread,
             rules=rules.pinned,
+            unenforced=rules.unenforced,
             todos=self.todos_of(state),
             where=where,
             state=state,
