@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Insert, Table, delete, literal, select
@@ -38,6 +39,7 @@ class SqlBlobs:
         self._database = database
         self._tenant = tenant
         self._is_followed = is_followed
+        self._is_postgresql = database.dialect == "postgresql"
 
     def followed(self, file: str) -> SqlBlobs:
         """Return the same contents for a writer to `file`, who need not wait twice if that is where these rest."""
@@ -51,24 +53,13 @@ class SqlBlobs:
         # In one order everywhere, so that two writers never wait for each other crosswise.
         rows = sorted(dict(reversed(filed)).items())
         if rows:
-            with self._database.driver(is_written=True, is_followed=self._is_followed) as driver:
-                if self._database.dialect == "postgresql":
-                    driver.execute(_PUT_POSTGRESQL, (where, [address for address, _ in rows], [content for _, content in rows]))
-                else:
-                    driver.executemany(_PUT_SQLITE, [(where, address, content) for address, content in rows])
+            self._database.ask(partial(_put, where, rows, is_postgresql=self._is_postgresql), is_written=True, is_followed=self._is_followed)
         return [address for address, _ in filed]
 
     def get(self, space: str, addresses: Sequence[str]) -> dict[str, bytes]:
         """Return what there is, by address."""
         asked = list(dict.fromkeys(addresses))
-        found: dict[str, bytes] = {}
-        is_postgresql = self._database.dialect == "postgresql"
-        with self._database.driver() as driver:
-            for start in range(0, len(asked), _AT_ONCE):
-                some = asked[start : start + _AT_ONCE]
-                # One parameter however many addresses: as many parameters as addresses cost more than the rows.
-                text, given = (_SOME_POSTGRESQL, some) if is_postgresql else (_SOME_SQLITE, json.dumps(some))
-                found.update(driver.execute(text, (self._space(space), given)).fetchall())
+        found = self._database.ask(partial(_some, self._space(space), asked, is_postgresql=self._is_postgresql))
         return checked(space, found)
 
     def copy_space(self, source: str, target: str) -> int:
@@ -102,6 +93,23 @@ class SqlBlobs:
 
     def _space(self, space: str) -> bytes:
         return name_digest(self._tenant, space)
+
+
+def _put(space: bytes, rows: Sequence[tuple[str, bytes]], driver: Any, *, is_postgresql: bool) -> None:
+    if is_postgresql:
+        driver.execute(_PUT_POSTGRESQL, (space, [address for address, _ in rows], [content for _, content in rows]))
+    else:
+        driver.executemany(_PUT_SQLITE, [(space, address, content) for address, content in rows])
+
+
+def _some(space: bytes, asked: Sequence[str], driver: Any, *, is_postgresql: bool) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for start in range(0, len(asked), _AT_ONCE):
+        some = asked[start : start + _AT_ONCE]
+        # One parameter however many addresses: as many parameters as addresses cost more than the rows.
+        text, given = (_SOME_POSTGRESQL, some) if is_postgresql else (_SOME_SQLITE, json.dumps(some))
+        found.update(driver.execute(text, (space, given)).fetchall())
+    return found
 
 
 def insert_absent(dialect: str, table: Table) -> Insert:

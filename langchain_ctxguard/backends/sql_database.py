@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import os
 import random
-import select
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, cast
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError, NoSuchModuleError, SQLAlchemyError
 
 from langchain_ctxguard.backends.forked import ForkSafeLock
+from langchain_ctxguard.backends.sql_driver import lent, transaction, waiting_less, watch_idle
 from langchain_ctxguard.errors import ConfigurationError, StoreError
+
+Answer = TypeVar("Answer")
 
 BUSY_SECONDS = 60
 """How long a writer waits for another one before it gives up."""
 
-IDLE_SECONDS = 2
-"""How long a connection to a server may lie idle before it is asked, by a question to the server, whether it still is one."""
-
-_USED = "ctxguard_used"
 _CLAIM = text("SELECT set_config('lock_timeout', :wait, true), pg_advisory_xact_lock(:number)")
 
 _BEGIN = "ctxguard_begin"
@@ -94,29 +92,32 @@ class Database:
                     writer.execute(_CLAIM, {"wait": f"{BUSY_SECONDS}s", "number": number})
                 yield writer
 
-    @contextmanager
-    def driver(self, *, is_written: bool = False, is_followed: bool = False) -> Iterator[Any]:
-        """Give the driver's own connection, for what each step of a call asks: there, what lies above the driver costs more than the question.
-
-        Every statement to PostgreSQL is a transaction of its own; what is written to SQLite in the block is one.
+    def ask(self, question: Callable[[Any], Answer], *, is_written: bool = False, is_followed: bool = False) -> Answer:
+        """Return the answer to a question each step of a call asks: below SQLAlchemy, which costs more than the question.
 
         Args:
-            is_written: Something is written; it is durable when the block ends.
+            question: Is given the driver's connection. It is asked again on another connection if the first turns out to be closed, so it must be one
+                that may be. In SQLite it is one transaction; in PostgreSQL each of its statements is.
+            is_written: Something is written; it is durable when this returns.
             is_followed: As in `writing`.
         """
         if is_written:
             self._require_writer()
         engine = self._current()
         with self._plainly(), self._turn() if is_written else nullcontext():
-            lent = engine.raw_connection()
-            try:
-                yield from _driven(lent.driver_connection, self.dialect, is_written=is_written, is_followed=is_followed)
-            except engine.dialect.loaded_dbapi.Error as error:
-                if engine.dialect.is_disconnect(error, cast("Any", lent.driver_connection), None):
-                    lent.invalidate(error)
-                raise store_error(self.name, error) from error
-            finally:
-                lent.close()
+            for is_last in (False, True):
+                try:
+                    with (
+                        lent(engine, may_be_asked_twice=not is_last) as driver,
+                        transaction(driver, self.dialect, is_written=is_written, is_followed=is_followed),
+                    ):
+                        return question(driver)
+                except DisconnectionError:
+                    if is_last:
+                        raise
+                except engine.dialect.loaded_dbapi.Error as error:
+                    raise store_error(self.name, error) from error
+        raise AssertionError
 
     def _require_writer(self) -> None:
         if self._is_read_only:
@@ -208,58 +209,8 @@ def _engine_of(url: URL, *, is_read_only: bool) -> Engine:
         if is_read_only:
             event.listen(engine, "connect", _only_query)
     else:
-        event.listen(engine, "checkin", _note_use)
-        event.listen(engine, "checkout", _check_idle)
+        watch_idle(engine)
     return engine
-
-
-def _driven(driver: Any, dialect: str, *, is_written: bool, is_followed: bool) -> Iterator[Any]:
-    if dialect != "sqlite":
-        driver.autocommit = True
-        try:
-            yield driver
-        finally:
-            if not driver.closed:
-                driver.autocommit = False
-        return
-    if not is_written:
-        yield driver
-        return
-    with _waiting_less(driver) if is_followed else nullcontext():
-        driver.execute("BEGIN IMMEDIATE")
-        try:
-            yield driver
-        except BaseException:
-            driver.execute("ROLLBACK")
-            raise
-        driver.execute("COMMIT")
-
-
-def _note_use(_connection: Any, record: Any) -> None:
-    record.info[_USED] = time.monotonic()
-
-
-def _check_idle(connection: Any, record: Any, _proxy: Any) -> None:
-    # A server may have closed a connection that lay idle. One used a moment ago is only asked if there is something to read where nothing was asked:
-    # that the server closed it, as a rule. The steps of a call follow each other closely.
-    is_recent = time.monotonic() - record.info.get(_USED, -IDLE_SECONDS) < IDLE_SECONDS
-    if is_recent and not _has_something_to_read(connection):
-        return
-    try:
-        connection.execute("SELECT 1")
-        connection.rollback()
-    except Exception as error:
-        # The pool then connects anew.
-        raise DisconnectionError from error
-
-
-def _has_something_to_read(connection: Any) -> bool:
-    if not hasattr(select, "poll"):
-        return bool(select.select([connection], [], [], 0)[0])
-    # Takes any number a process gives its files.
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
@@ -300,18 +251,8 @@ def _synced(connection: Connection, *, is_synced: bool) -> Iterator[None]:
     if is_synced or connection.dialect.name != "sqlite":
         yield
         return
-    with _waiting_less(connection.connection.dbapi_connection):
+    with waiting_less(connection.connection.dbapi_connection):
         yield
-
-
-@contextmanager
-def _waiting_less(driver: Any) -> Iterator[None]:
-    # Between transactions, where it takes effect. The write-ahead log is still written in order.
-    driver.execute("PRAGMA synchronous = NORMAL")
-    try:
-        yield
-    finally:
-        driver.execute("PRAGMA synchronous = FULL")
 
 
 def _begin_sqlite(connection: Connection) -> None:
