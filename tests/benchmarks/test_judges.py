@@ -11,6 +11,7 @@ import pytest
 REASON = "the judges are not installed; they are the dependency group `judges`"
 pytest.importorskip("compaction_kit", reason=REASON)
 pytest.importorskip("jev_harness", reason=REASON)
+pytest.importorskip("conpact", reason=REASON)
 
 from compaction_kit.canaries import CanaryType
 from compaction_kit.cli import COMPACTORS
@@ -18,7 +19,7 @@ from compaction_kit.session import Turn
 from jev_harness.modules.compaction_survival.sim import Message
 
 from benchmarks import measuring
-from benchmarks.judges import conformance, run
+from benchmarks.judges import conformance, run, side_constraints
 from benchmarks.judges.adapters import GuardCompactor, as_dict, guard_strategy, summarize_texts, text_after
 from langchain_ctxguard import compact_messages
 
@@ -126,3 +127,10 @@ def test_a_short_run_writes_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert 0 == run.main()
     assert conformance.OURS_WITH_RULES in capsys.readouterr().out
     assert [] == list(tmp_path.iterdir())
+
+
+def test_a_constraint_said_in_passing_is_still_there() -> None:
+    """Each of conpact's constraints, in the middle of a conversation, over three rounds; and its own baseline loses them all."""
+    rows = side_constraints.retention(side_constraints.haystacks(40)[:1], length=3_000, positions=("middle",))
+    assert [("RecentN(5)", 0)] * 2 + [("ctxguard", 100)] * 2 == [(row["compactor"], row["retention"]) for row in rows]
+    assert [100, 100] == [row["compliant"] for row in rows if row["compactor"] == "ctxguard"]
