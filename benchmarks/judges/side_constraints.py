@@ -72,13 +72,15 @@ def recent(messages: list[Message]) -> list[Message]:
     return messages
 
 
-def retention(among: Sequence[dict[str, Any]], *, length: int, positions: Sequence[str] = POSITIONS) -> list[dict[str, Any]]:
+def retention(
+    among: Sequence[dict[str, Any]], *, length: int, positions: Sequence[str] = POSITIONS, framed: Sequence[bool] = (False, True)
+) -> list[dict[str, Any]]:
     """Return, by compactor, conversation and place, how often the judge finds the constraint and the probe obeys it."""
     rows: list[dict[str, Any]] = []
     for name, compactor in (("RecentN(5)", recent), ("ctxguard", guarded)):
         for haystack in among:
             for position in positions:
-                for is_framed in (False, True):
+                for is_framed in framed:
                     made = build_instances([haystack], length=length, position=position, repeat=3, strict=is_framed, direct=is_framed)
                     rows.append(
                         {"compactor": name, "conversation": haystack["source"], "said": position, "framed": is_framed, **_scores(made, compactor)}
