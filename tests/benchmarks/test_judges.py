@@ -121,7 +121,7 @@ def test_pinned_rules_survive_every_round() -> None:
 
 
 def test_a_short_run_writes_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """`--small` prints the tables and leaves the results alone: of conpact's constraints all are there after three rounds, and its baseline has none."""
+    """`--small` prints the tables and leaves the results alone; of conpact's constraints all are there, and its baseline has none."""
     monkeypatch.setattr(measuring, "RESULTS", tmp_path)
     monkeypatch.setattr("sys.argv", ["run.py", "--small"])
     assert 0 == run.main()
