@@ -198,6 +198,10 @@ def extensions_of(extensions: Extensions | None) -> Extensions:
     if redact is not None and not callable(redact):
         msg = f"`Extensions(redact=...)` takes a function from text to text, not {type(redact).__name__}. Nothing would have been redacted."
         raise ConfigurationError(msg)
+    for name in ("before_compaction", "after_compaction"):
+        if getattr(given, name) is not None and not callable(getattr(given, name)):
+            msg = f"`Extensions({name}=...)` takes a function, not {type(getattr(given, name)).__name__}."
+            raise ConfigurationError(msg)
     return given
 
 
@@ -289,6 +293,7 @@ class _Job:
             # A list of messages has no ledger and no state: rules and fields are what invariants can speak about here.
             crossing=Crossing(invariants=given.consents.invariants),
             redact=own.redact,
+            before=own.before_compaction,
             strategy=engine.summarizer.name,
             fallback=engine.fallback.name,
         )
