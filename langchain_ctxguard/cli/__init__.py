@@ -28,7 +28,7 @@ def build_app() -> typer.Typer:
         name="ctxguard",
         cls=Commands,
         help="Compaction of long agent runs as a checked state transition: rules, consents and facts survive it, or it is refused.",
-        epilog="Exit codes are the same everywhere: 0 done, 1 a finding, 2 it cannot be done. See docs/cli.md.",
+        epilog="Exit codes are the same everywhere: 0 done, 1 a finding, 2 it cannot be done. `ctxguard --version` says which version this is.",
         no_args_is_help=True,
         add_completion=False,
         # A fault of the package is told by its kind and place: a traceback would print the conversation's text.

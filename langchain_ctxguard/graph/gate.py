@@ -14,13 +14,13 @@ from langchain_core.tools import tool as as_tool
 from langchain_ctxguard.backends.paths import LocalPaths
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.core.authorize import traits_of
-from langchain_ctxguard.core.budgets import usage_of
 from langchain_ctxguard.core.call_case import Call, Judge, Settled, ToolFlow
 from langchain_ctxguard.core.judge import PolicyJudge
 from langchain_ctxguard.core.origins import Origins
 from langchain_ctxguard.core.paths import PathFacts
 from langchain_ctxguard.core.tool_batch import tool_batch_flow
 from langchain_ctxguard.core.tool_call import tool_call_flow
+from langchain_ctxguard.core.usage import counted_for
 from langchain_ctxguard.domain.budget import Usage
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.policy import Decision, Finding, Policy, Surface, ToolRequest, Verdict
@@ -32,6 +32,7 @@ from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.call_site import Site, site_now
 from langchain_ctxguard.graph.guarded_tool import gate_of, guarded
 from langchain_ctxguard.graph.left_state import Archived, LeftState
+from langchain_ctxguard.graph.model_usage import ModelUsage
 from langchain_ctxguard.graph.tool_arguments import parsed_arguments
 from langchain_ctxguard.graph.tool_run import Asking, ToolRun
 from langchain_ctxguard.ports import Clock, ConsentReading, WorkRecord
@@ -40,6 +41,7 @@ from langchain_ctxguard.records.budgets import BudgetLog
 from langchain_ctxguard.records.call_records import AuditDetail, CallRecords
 from langchain_ctxguard.records.ledgers import CallLedgers
 from langchain_ctxguard.records.standing import StandingLog
+from langchain_ctxguard.records.usage import UsageLog
 
 _THREADS = 256
 _TOOLS = 1_024
@@ -58,18 +60,19 @@ class ToolGate:
         clock: Callable[[], datetime],
         subject: str | None = None,
         paths: PathFacts | None = None,
-        prices: PriceTable | None = None,
+        usage: ModelUsage,
         facts: Callable[[Site], CallFacts] | None = None,
         archived: Archived | None = None,
     ) -> None:
         """Bind the policy and the records."""
         self.policy = tuple(policy)
         self.engine = engine
-        self.ledgers = ledgers
+        # Nothing public leads to them: whoever can append to an approval's stream can agree in a person's place.
+        self._ledgers = ledgers
         self.clock = clock
         self._subject = subject
         self._paths = paths or LocalPaths()
-        self._prices = prices
+        self._usage = usage
         self._twins: Bounded[tuple[BaseTool, BaseTool]] = Bounded(_TOOLS)
         self._by_name: Bounded[BaseTool] = Bounded(_TOOLS)
         self._origins: Bounded[Origins] = Bounded(_THREADS)
@@ -93,11 +96,11 @@ class ToolGate:
         Raises:
             ConfigurationError: another one is heard already.
         """
-        if self.ledgers.work is not None and self.ledgers.work is not work:
+        if self._ledgers.work is not None and self._ledgers.work is not work:
             msg = "This guard keeps a record of an agent's work already, in another workspace. Nothing was changed; make a guard for each workspace."
             raise ConfigurationError(msg)
         # It looks at files and may run a check, so no event loop waits for it.
-        self.ledgers = replace(self.ledgers, work=work, blocks=True)
+        self._ledgers = replace(self._ledgers, work=work, blocks=True)
 
     def tools(self, tools: Sequence[Any]) -> list[Any]:
         """Return the tools guarded; those the policy hides are left out, and those of the provider, which nothing here can guard, are reported."""
@@ -161,14 +164,14 @@ class ToolGate:
         found = self._batch(calls, tools)
         if found is not None:
             flow, hands = found
-            self.engine.run(flow, name="tool_questions", ledgers=self.ledgers, hands=hands)
+            self.engine.run(flow, name="tool_questions", ledgers=self._ledgers, hands=hands)
 
     async def aask_about(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]], tools: Sequence[BaseTool]) -> None:
         """Do as `ask_about` does, without blocking the event loop."""
         found = self._batch(calls, tools)
         if found is not None:
             flow, hands = found
-            await self.engine.arun(flow, name="tool_questions", ledgers=self.ledgers, hands=hands)
+            await self.engine.arun(flow, name="tool_questions", ledgers=self._ledgers, hands=hands)
 
     def _batch(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]], tools: Sequence[BaseTool]) -> tuple[ToolFlow[None], Asking] | None:
         site = self.site(None)
@@ -217,20 +220,50 @@ class ToolGate:
         )
 
     def usage(self, site: Site, periods: tuple[str, ...]) -> dict[Period, Usage]:
-        """Return what the models of the thread and of the run have used, from the messages in sight and those that left the state."""
+        """Return what the models of thread, run and day have used: the record of it, brought up to what is in sight and what left the state."""
         messages = self._seen(site)
-        if messages is None:
-            return {}
-        found: dict[Period, Usage] = {}
         try:
-            if "thread" in periods:
-                found["thread"] = usage_of([*self._gone(site, messages, LeftState.before), *messages], self._prices)
-            if "run" in periods:
-                found["run"] = usage_of([*self._gone(site, messages, LeftState.since_request), *_since_request(messages)], self._prices)
+            if messages is not None:
+                gone = self._gone(site, messages, LeftState.before)
+                recent = len(self._gone(site, messages, LeftState.since_request)) if gone else 0
+                own = site.messages
+                self._usage.seen(site, [messages] if own is None or own is messages else [messages, own], gone, recent)
+            return self._usage.of(site, periods, is_seen=messages is not None)
         except StoreError:
-            # What left the state cannot be read, so nobody can tell what was used.
+            # Nobody can tell what was used.
             return {}
-        return found
+
+    @property
+    def counts_usage(self) -> bool:
+        """Say whether what models use has to be counted: a budget looks at it."""
+        return self._usage.is_wanted
+
+    def note_said(self, site: Site, before: Sequence[BaseMessage], answers: Sequence[BaseMessage]) -> None:
+        """Count what a model answered; see `ModelUsage.said`.
+
+        Raises:
+            StoreError: it cannot be put on record.
+        """
+        self._usage.said(site, before, answers)
+
+    def note_seen(self, site: Site, messages: Sequence[BaseMessage]) -> None:
+        """Count what stands in a conversation and was not counted yet.
+
+        Raises:
+            StoreError: it cannot be put on record.
+        """
+        self._usage.seen(site, [messages])
+
+    def model_site(self, messages: Sequence[BaseMessage]) -> Site:
+        """Return where a model is called that is sent these messages: of a sub-agent the run is that of the thread it works for."""
+        site = site_now(self._subject)
+        if site.thread is None:
+            return site.seen_by(messages)
+        if messages and self._is_root(site, messages):
+            # A sub-agent whose tools are guarded belongs to this run, also where no tool of the thread's own agent is.
+            self._roots.put(site.thread, messages)
+        root = self._roots.get(site.thread)
+        return site if not root else site.seen_by(root)
 
     def _gone(
         self, site: Site, messages: Sequence[BaseMessage], find: Callable[[LeftState, str, Sequence[BaseMessage]], list[BaseMessage]]
@@ -251,12 +284,16 @@ class ToolGate:
     def settle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Judge a call, and run it where it is allowed."""
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
-        return self.engine.run(flow, name="tool_call", ledgers=self.ledgers, hands=hands, facts=_facts_of(request))
+        return self.engine.run(flow, name="tool_call", ledgers=self._ledgers, hands=hands, facts=_facts_of(request))
 
     async def asettle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Do as `settle` does, without blocking the event loop."""
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
-        return await self.engine.arun(flow, name="tool_call", ledgers=self.ledgers, hands=hands, facts=_facts_of(request))
+        return await self.engine.arun(flow, name="tool_call", ledgers=self._ledgers, hands=hands, facts=_facts_of(request))
+
+    def purge_thread(self, thread: str) -> int:
+        """Erase the words of a thread's calls, and return how many contents that were; see `ContextGuard.purge_thread`."""
+        return self._ledgers.records.purge_thread(thread)
 
     def judge(self, request: ToolRequest, site: Site) -> PolicyJudge:
         """Return who decides about a call; what was said in the thread is read where a rule looks at it."""
@@ -284,8 +321,8 @@ class ToolGate:
             shares_task=site.shares_task,
             constraints=known.constraints,
             context_version=known.version,
-            siblings=() if self.ledgers.work is None else site.siblings,
-            is_work=self.ledgers.work is not None,
+            siblings=() if self._ledgers.work is None else site.siblings,
+            is_work=self._ledgers.work is not None,
         )
 
     def _seen(self, site: Site) -> Sequence[BaseMessage] | None:
@@ -329,11 +366,6 @@ class ToolGate:
 def _facts_of(request: ToolRequest) -> dict[str, Any]:
     """Return what a trace shows of a call beforehand."""
     return {"tool": request.tool, "call_id": request.call_id, "thread": request.thread, "namespace": request.namespace}
-
-
-def _since_request(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    place = next((place for place in range(len(messages) - 1, -1, -1) if messages[place].type == "human"), 0)
-    return messages[place:]
 
 
 def _is_mcp(tool: BaseTool) -> bool:
@@ -416,7 +448,8 @@ def gate_for(
         standing=standing or StandingLog(kept.log, tenant=kept.tenant, clock=clock),
         blocks=kept.is_durable or consents is not None,
     )
-    return ToolGate(policy, engine=engine, ledgers=ledgers, clock=moment, subject=subject, prices=prices, facts=facts, archived=archived)
+    usage = ModelUsage(UsageLog(kept, counted_for(policy), clock=moment), prices)
+    return ToolGate(policy, engine=engine, ledgers=ledgers, clock=moment, subject=subject, usage=usage, facts=facts, archived=archived)
 
 
 def _now() -> datetime:

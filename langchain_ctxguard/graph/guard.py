@@ -167,7 +167,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
 
     @property
     def store(self) -> GuardStore | None:
-        """Where versions are on record, as agents see it: rules and consents can be read in it and not written."""
+        """Where versions are on record, as agents see it: what decides over agents (rules, consents, approvals) is read, not written."""
         return self.turns.store
 
     @property
@@ -249,7 +249,7 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         if versions is None or eviction is None:
             msg = "This guard keeps nothing that could be erased: it was made without a store."
             raise ConfigurationError(msg)
-        calls = self.gate.ledgers.records.purge_thread(thread)
+        calls = self.gate.purge_thread(thread)
         archived = eviction.archive.purge(thread, versions.places_of(thread))
         worked = 0 if self.turns.coding is None else self.turns.coding.purge_thread(thread)
         return versions.purge_thread(thread) + archived + calls + worked

@@ -9,13 +9,12 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.compact import compact_messages
+from langchain_ctxguard.compact import summed_up
 from langchain_ctxguard.core.handoff import Known, handoff_from
 from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.infer import infer
 from langchain_ctxguard.core.items import Steps
 from langchain_ctxguard.core.worklog_text import log_text
-from langchain_ctxguard.domain.config import GuardConfig
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.extensions import Extensions
@@ -105,18 +104,11 @@ class HandoffMaker:
         """Return what the whole conversation adds up to, by the derivations every compaction uses: with the model, without it where that fails."""
         for summarizer in (None,) if self._model is None else (self._model, None):
             try:
-                done = compact_messages(
-                    messages,
-                    config=GuardConfig.from_dict({"compaction": {"keep": ["messages", 1], "min_gain": 0.0}}),
-                    summarizer=summarizer,
-                    previous=head,
-                    extensions=self._extensions,
-                )
-                read = read_head(done.head)
+                found = summed_up(messages, previous=head, summarizer=summarizer, extensions=self._extensions)
             except ContextGuardError:
                 continue
-            if isinstance(read, ContextHead) and read.body is not None:
-                return read.body.structured
+            if found is not None:
+                return found
         return StructuredSummary() if head is None or head.body is None else head.body.structured
 
     def write(self, handoff: Handoff, entries: Sequence[WorkEntry]) -> bool:

@@ -29,6 +29,7 @@ from langchain_ctxguard.compact import config_of, extensions_of, rules_of
 from langchain_ctxguard.core.authorize import traits_of
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.items import Steps, plan_of
+from langchain_ctxguard.core.note import with_note
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.core.settle import inferred_in
@@ -61,6 +62,7 @@ from langchain_ctxguard.graph.late import LateFindings
 from langchain_ctxguard.graph.on_record import OnRecord, Work
 from langchain_ctxguard.graph.overflow import Overflow
 from langchain_ctxguard.graph.pacing import Windows, check_sizes, known_window
+from langchain_ctxguard.graph.paid import Paid
 from langchain_ctxguard.graph.pin_zone import PinZone
 from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
@@ -148,7 +150,7 @@ class Turns:
         self._reads_block = (self.store is not None and self.store.is_durable) or consents is not None
         self._subject = subject
         self.standing = Standing(
-            _standing_log(self.store, clock),
+            _standing_log(opened, clock),
             consents=self.consents,
             carry=given.consents.carry,
             record=self._engine.record,
@@ -166,7 +168,7 @@ class Turns:
             clock=clock,
             audit=given.audit,
             engine=self._engine,
-            prices=prices,
+            prices=prices or _prices_in(given),
             facts=facts.of,
             archived=facts.archived if self._settings.evict == "archive" else None,
         )
@@ -196,8 +198,9 @@ class Turns:
         verifier = Verifier(extensions.validators)
         self._redact = extensions.redact
         verifier.prepare(own)
-        watch = PrefixWatch(prices, count=self._count) if hooks else None
-        self._answers = Answers(verifier, self._engine.record, remind=given.remind, watch=watch, hatches=self._hatches)
+        watch = PrefixWatch(prices or _prices_in(given), count=self._count) if hooks else None
+        self._paid = Paid(self.gate, self._engine.record, blocks=self._reads_block)
+        self._answers = Answers(verifier, self._engine.record, remind=given.remind, watch=watch, hatches=self._hatches, paid=self._paid)
         block = render_rules(self._rules.at(self._place).pinned)
         check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(block)]) if block else 0)
         self._windows = Windows(self._settings)
@@ -252,7 +255,7 @@ class Turns:
             late=self._late,
             thread_record=self._thread_record,
             on_record=self._on_record,
-            redact=self._redact,
+            extensions=self.extensions,
             standing=self.standing.log,
             coding=lambda: self.coding,
         )
@@ -315,12 +318,9 @@ class Turns:
         call = Call(self._thread_record.as_said(messages, standing), raw, system=leading, rules=rules, where=where, state=state, standing=standing)
         call = next_of(self._thread_record.renewed(call))
         view = self._reader.situation(call).situation.view()
-        head = self._reader.head(raw)
-        work = (
-            None
-            if self.coding is None or not isinstance(head, ContextHead) or head.version < 1
-            else self.coding.lead(call, head.version, self._room(None))
-        )
+        version = self._head_of(state).version
+        seen = replace(call, thread=(where.thread, where.namespace))
+        work = None if self.coding is None or version < 1 else self.coding.lead(seen, version, self._room(None))
         return view.all if work is None else [*view.all[: len(view.all) - len(view.messages)], work, *view.messages]
 
     def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
@@ -433,6 +433,7 @@ class Turns:
         rules = asked.pinned
         standing = yield from self._thread_record.stood(where, as_messages(messages))
         said = self._thread_record.as_said(messages, standing)
+        yield from self._paid.before(said)
         call = Call(said, raw_head, system=system, tools=tools, thread=thread, rules=rules, todos=todos, where=where, state=state, standing=standing)
         call, late = yield from self._ahead(call, model, change)
         call = yield from self._thread_record.renewed(call)
@@ -469,6 +470,7 @@ class Turns:
             tools=tools,
             thread=thread,
             rules=rules.pinned,
+            unenforced=rules.unenforced,
             todos=self.todos_of(state),
             where=where,
             state=state,
@@ -505,14 +507,27 @@ class Turns:
                 tokens = made.record.tokens_after
                 leads = yield from self._leads(state, call, made.view.messages, request.model, head or reading.head)
         try:
-            response = yield from self._answers.asked(_led(sent, leads), call, reading, head, tokens)
+            response = yield from self._asked(_led(sent, leads), call, reading, head, tokens)
         except ContextOverflowError as overflow:
             head, sent = yield from self._overflow.smaller(request, call, head, overflow, change)
             sent = _led(sent, (yield from self._leads(state, call, sent.messages, request.model, head)))
-            response = yield from self._answers.asked(sent, call, reading, head, None)
-        response = yield from self._answers.verified(sent, response, rules.pinned)
+            response = yield from self._asked(sent, call, reading, head, None)
+        response = yield from self._answers.verified(sent, response, call)
         yield from self._thread_record.noted(where, response.result)
         return response if head is None else self._writing(response, head, change, state)
+
+    def _asked(
+        self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None, tokens: int | None
+    ) -> Generator[Step, Any, Any]:
+        """Call the model, with what the application wants to be read once; it is read when the model has answered."""
+        afterwards = self._compacting.afterwards
+        text = afterwards.unread(call.thread, head)
+        if text:
+            sent = sending(sent, sent.system_message, with_note(sent.messages, text))
+        response = yield from self._answers.asked(sent, call, reading, head, tokens)
+        if text:
+            afterwards.was_read(call.thread, head)
+        return response
 
     def _writing(self, response: ModelResponse[Any], head: ContextHead, change: StateChange, state: Any) -> ExtendedModelResponse[Any]:
         """Return the response with the update of the state that goes with a new head."""
@@ -711,7 +726,11 @@ def _reader_of(registry: ConstraintReader | None, store: AgentStore | None, cloc
     return ConstraintReader(MemoryLog(clock=clock)) if store is None else ConstraintReader(store.log, tenant=store.tenant)
 
 
-def _standing_log(store: AgentStore | None, clock: Clock | None) -> StandingLog:
+def _prices_in(config: GuardConfig) -> PriceTable | None:
+    return PriceTable(prices=config.prices) if config.prices else None
+
+
+def _standing_log(store: GuardStore | None, clock: Clock | None) -> StandingLog:
     """Return where standing state rests: in the store, else in this process."""
     if store is None:
         return StandingLog(RecentStreams(clock=clock), clock=clock, forgets=True)

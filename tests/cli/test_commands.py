@@ -69,15 +69,15 @@ def test_exit_codes_mean_the_same_everywhere() -> None:
         assert {DONE, CANNOT} <= set(about_of(function).exits) <= {DONE, FOUND, CANNOT} < set(EVERYWHERE), name
 
 
-@pytest.mark.parametrize("name", OF_STORES)
-def test_the_examples_run_on_postgresql(name: str, world: Path, postgres_url: str) -> None:
+def test_the_examples_run_on_postgresql(world: Path, postgres_url: str) -> None:
     """The same store in a server: the same answers."""
     migrate_store(postgres_url)
     fill(postgres_url, checkpoints=world / "other.db")
-    _, *arguments = shlex.split(about_of(COMMANDS[name]).example.replace(STORE, postgres_url).replace("state.db", "other.db"))
-    there, here = run(*arguments), example_of(name)
-    assert (here.exit_code, "") == (there.exit_code, there.stderr)
-    assert len(here.stdout.splitlines()) == len(there.stdout.splitlines())
+    for name in OF_STORES:
+        _, *arguments = shlex.split(about_of(COMMANDS[name]).example.replace(STORE, postgres_url).replace("state.db", "other.db"))
+        there, here = run(*arguments), example_of(name)
+        assert (here.exit_code, "") == (there.exit_code, there.stderr), name
+        assert len(here.stdout.splitlines()) == len(there.stdout.splitlines()), name
 
 
 @pytest.mark.parametrize("name", OF_STORES)
