@@ -155,7 +155,8 @@ def main() -> None:
     print(table(found))
     if not arguments.small:
         measured = (
-            f"CPU time of one `authorize` in its thread, {times:,} times, rules compiled before, everything it reads passed in; {cores()}, {undisturbed()}. "
+            f"CPU time of one `authorize` in its thread, {times:,} times, rules compiled before, everything it reads passed in; "
+            f"{cores()}, {undisturbed()}. "
             f"Budget: {BUDGET_US} us p50 with one rule of any kind, path resolution apart, {BUDGET_1000_US} us among 1,000 rules. A path is "
             "read once and remembered, where it leads is asked each time; the row with another path each time shows what reading one costs."
         )
