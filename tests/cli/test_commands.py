@@ -144,3 +144,16 @@ def _execute(file: Path, statement: str) -> None:
     connection.execute(statement)
     connection.commit()
     connection.close()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_narrow_terminal_cuts_nothing_short(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of options and the example stand whole in 40 columns, only broken at spaces."""
+    monkeypatch.setenv("COLUMNS", "40")
+    done = run(*name.split(), "--help")
+    shown = "".join(done.stdout.split())
+    assert DONE == done.exit_code
+    assert "…" not in done.stdout
+    assert "╭" not in done.stdout
+    assert about_of(COMMANDS[name]).example.replace(" ", "") in shown
+    assert all(option in done.stdout for parameter in parameters_of(COMMANDS[name]) if parameter.is_option for option in parameter.names)
