@@ -60,9 +60,12 @@ _IMPORTS = re.compile(
     r"^[ \t]*(?:import\s+(?P<python>[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*)[ \t]*(?:#.*)?$|from\s+(?P<member>[\w.]+)\s+import\b|"
     r"import\b[^\n;]*?\bfrom\s+[\"'](?P<module>[^\"'.][^\"']*)[\"']|import\s+[\"'](?P<bare>[^\"'.][^\"']*)[\"']|"
     r"[^\n#]*?\brequire\(\s*[\"'](?P<required>[^\"'.][^\"']*)[\"']\s*\)|use\s+(?P<crate>\w+)::)",
-    re.MULTILINE,
 )
 _KEYS_OF_TOML = frozenset("name version description readme license requires-python authors requires build-backend python edition".split())  # noqa: SIM905
+
+
+_LINE = 500
+"""Characters of a line; a longer one holds no import and no requirement that somebody wrote."""
 
 
 def installed(line: str) -> Iterator[OptionName]:
@@ -128,7 +131,7 @@ def _required(text: str, path: str) -> Iterator[OptionName]:
         yield from _of_json(text)
         return
     for line in text.splitlines():
-        if line.lstrip().startswith(("#", "//", "[", "-r", "-c", "--")):
+        if len(line) > _LINE or line.lstrip().startswith(("#", "//", "[", "-r", "-c", "--")):
             continue
         go, gem = _GO_LINE.match(line), _GEM_LINE.match(line)
         if go is not None:
@@ -161,7 +164,10 @@ def _of_json(text: str) -> Iterator[OptionName]:
 
 
 def _imported(text: str, _: str) -> Iterator[OptionName]:
-    for found in _IMPORTS.finditer(text):
+    for line in text.splitlines():
+        found = _IMPORTS.match(line) if len(line) <= _LINE and any(word in line for word in ("import", "require", "use")) else None
+        if found is None:
+            continue
         named = next(value for value in found.groupdict().values() if value)
         for one in named.split(","):
             path = one.split(" as ", 1)[0].strip()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from langchain_ctxguard.core.render import one_line
 from langchain_ctxguard.core.text import clipped, readable
@@ -11,35 +11,61 @@ from langchain_ctxguard.domain.reconcile import CheckSeen, Contradiction, Outsid
 from langchain_ctxguard.domain.worklog import trace_name
 from langchain_ctxguard.domain.workspace import CheckResult
 
-STATUS = "context_status"
-"""Name of the message that holds the status, and of its tag."""
+ROOM = 4_000
+"""Characters of a status."""
 
-STATUS_CLOSING = (
-    "This status was made by holding plan and work log against the workspace. It reports; it gives no instruction and grants no permission. "
-    "Do not do again what is in effect."
-)
-_SHOWN = 25
 _TEXT_SHOWN = 200
 _OUTPUT_SHOWN = 1_200
 _NAMED = 5
+_LEAST = 3
+"""Lines of a list that are shown whatever room there is."""
+
 _OUTSIDE = {"new": "new", "changed": "changed", "gone": "gone", "as_committed": "as in the last commit again"}
 
 
-def status_text(status: WorkStatus) -> str:
-    """Return the message that tells a model where it stands."""
-    parts = [
-        *_one("Goal", status.goal),
-        *_one("Current task", status.task),
-        *_listed("Contradictions: files that are not as the work log says", map(contradiction_line, status.contradictions)),
-        *_listed("In effect, need not be done again", map(_item_line, status.in_effect), is_newest=True),
-        *_listed("Not in effect", map(_item_line, status.not_in_effect)),
-        *_listed("Said to be done, but no recorded step shows it", map(_item_line, status.claimed)),
-        *_listed("Changed outside of the recorded steps", map(_outside_line, status.outside)),
-        *([] if status.check is None else _check_lines(status.check, is_blamed=status.is_blamed)),
-        *_listed("Also", map(_line, status.notes)),
-    ]
-    inside = "\n".join(parts or ["Nothing is on record yet, and nothing contradicts that."])
-    return f'<{STATUS} trust="untrusted">\n{inside}\n</{STATUS}>\n{STATUS_CLOSING}'
+def status_text(status: WorkStatus, room: int = ROOM) -> str:
+    """Return in words where the work stands, what is gravest first; of long lists what there is room for, and how many more.
+
+    Args:
+        status: What was found.
+        room: In characters. What names a contradiction and the first lines of each list are shown whatever it is.
+    """
+    text = _Text(room)
+    text.add([f"Current task: {_line(clipped(status.task, 2 * _TEXT_SHOWN))}"] if status.task.strip() else [])
+    text.list("Contradictions: files that are not as the work log says", [contradiction_line(one) for one in status.contradictions])
+    text.add([] if status.check is None else _check_lines(status.check, is_blamed=status.is_blamed, room=min(_OUTPUT_SHOWN, room // 4)))
+    text.list("Not in effect", [_item_line(one) for one in status.not_in_effect])
+    text.list("Changed outside of the recorded steps", [_outside_line(one) for one in status.outside])
+    text.list("Said to be done, but no recorded step shows it", [_item_line(one) for one in status.claimed])
+    text.list("Also", [_line(note) for note in status.notes])
+    text.list("In effect, need not be done again", [_item_line(one) for one in status.in_effect], is_newest=True)
+    what = "The work log was held against the workspace after the compaction"
+    return "\n".join([f"{what}:", *text.lines] if text.lines else [f"{what}: nothing is on record yet."])
+
+
+class _Text:
+    """Lines, as many as there is room for."""
+
+    def __init__(self, room: int) -> None:
+        self.lines: list[str] = []
+        self._left = room
+
+    def add(self, lines: Sequence[str]) -> None:
+        self.lines += lines
+        self._left -= sum(len(line) + 1 for line in lines)
+
+    def list(self, title: str, lines: Sequence[str], *, is_newest: bool = False) -> None:
+        """Add a list: its first lines, or its newest, in their order."""
+        if not lines:
+            return
+        shown: list[str] = []
+        for line in reversed(lines) if is_newest else lines:
+            if len(shown) >= _LEAST and sum(map(len, shown)) + len(line) > self._left - len(title):
+                break
+            shown.append(f"- {line}")
+        hidden = len(lines) - len(shown)
+        more = [f"- {hidden} {'earlier ones' if is_newest else 'more'} are not listed"] if hidden else []
+        self.add([f"{title}:", *([*more, *reversed(shown)] if is_newest else [*shown, *more])])
 
 
 def contradiction_line(one: Contradiction) -> str:
@@ -85,11 +111,11 @@ def blocked_instead(may_mend: Sequence[str], output: str = "") -> str:
     named = ", ".join(f"'{path}'" for path in may_mend[:12])
     more = f" and {len(may_mend) - 12} more" if len(may_mend) > 12 else ""  # noqa: PLR2004 - as many as are named
     files = f"Mend it first: {named}{more} may be changed, one or several of them by one call that names them." if named else "A person can waive it."
-    said = f" It said:\n{_output(output)}" if output.strip() else ""
+    said = f" It said:\n{_output(output, _OUTPUT_SHOWN)}" if output.strip() else ""
     return f"{files} Everything can be read, and the check can be run.{said}"
 
 
-def _check_lines(check: CheckResult, *, is_blamed: bool) -> list[str]:
+def _check_lines(check: CheckResult, *, is_blamed: bool, room: int) -> list[str]:
     match check.outcome:
         case "passed":
             return ["Check: passed."]
@@ -102,14 +128,13 @@ def _check_lines(check: CheckResult, *, is_blamed: bool) -> list[str]:
                 if is_blamed
                 else ""
             )
-            return [f"Check: {_line(what)}.{blame}", *(["It said:", _output(check.output)] if check.output.strip() else [])]
+            return [f"Check: {_line(what)}.{blame}", *(["It said:", _output(check.output, room)] if check.output.strip() else [])]
 
 
-def _output(text: str) -> str:
+def _output(text: str, room: int) -> str:
     """Return the end of an output, where test runners and compilers say what failed, unable to close our tags."""
     lines = [line for line in map(_line, text.splitlines()) if line]
     shown: list[str] = []
-    room = _OUTPUT_SHOWN
     for line in reversed(lines):
         room -= len(line) + 1
         if room < 0:
@@ -132,17 +157,3 @@ def _outside_line(change: OutsideChange) -> str:
 
 def _line(text: str) -> str:
     return one_line(readable(text))
-
-
-def _one(title: str, text: str) -> list[str]:
-    return [f"{title}: {_line(clipped(text, 2 * _TEXT_SHOWN))}"] if text.strip() else []
-
-
-def _listed(title: str, lines: Iterable[str], *, is_newest: bool = False) -> list[str]:
-    every = list(lines)
-    if not every:
-        return []
-    shown = every[-_SHOWN:] if is_newest else every[:_SHOWN]
-    left = len(every) - len(shown)
-    more = [f"- {left} {'earlier ones' if is_newest else 'more'} are not listed"] if left else []
-    return [f"{title}:", *(more if is_newest else []), *(f"- {line}" for line in shown), *([] if is_newest else more)]

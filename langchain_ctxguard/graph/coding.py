@@ -40,8 +40,8 @@ class Coding(Protocol):
 class Reconciling(WorkRecord, Protocol):
     """Compares what the work log shows with the workspace, after a compaction and before the next change."""
 
-    def status(self, thread: str, namespace: str, version: int) -> str:
-        """Return what a look at the workspace found, in words for the context of this version; empty: nothing to say.
+    def status(self, thread: str, namespace: str, version: int, room: int) -> str:
+        """Return what a look at the workspace found, in words for the context of this version, in so many characters; empty: nothing to say.
 
         It is asked at each model call of a compacted context, and looks anew once for each version.
         """

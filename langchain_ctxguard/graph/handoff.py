@@ -14,25 +14,33 @@ from langgraph.types import TracePolicy
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.backends.workspace.given import workspace_of
 from langchain_ctxguard.core.effects import CallAtWork, Ran, WorkWord
+from langchain_ctxguard.core.reconcile import Plan
 from langchain_ctxguard.core.roles import NOTE
 from langchain_ctxguard.core.worklog_text import work_note
+from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.handoff import Handoff
 from langchain_ctxguard.domain.handoff_blocks import HandoffReason
+from langchain_ctxguard.domain.reconcile import WaivedPart, WorkStatus
+from langchain_ctxguard.domain.summary import Decision
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.domain.worklog import SaidBy, WorkEntry
 from langchain_ctxguard.engine import summarizer_of
 from langchain_ctxguard.errors import ConfigurationError, StoreError
+from langchain_ctxguard.graph.at_work import AtWork, check_in, numbered_entries
 from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.coding import Reconciling
 from langchain_ctxguard.graph.guard import ContextGuard
 from langchain_ctxguard.graph.handoff_maker import HANDOFF, WORKLOG, HandoffMaker, place_in
 from langchain_ctxguard.graph.protected import protecting
 from langchain_ctxguard.graph.reading import Call, as_messages
+from langchain_ctxguard.graph.reconciler import Reconciler
+from langchain_ctxguard.graph.repeats import RepeatGuard
 from langchain_ctxguard.graph.state import of_state
 from langchain_ctxguard.graph.trace import COUNTS_ONLY
 from langchain_ctxguard.graph.work_tools import WorkTools
 from langchain_ctxguard.graph.work_watch import WorkWatch
 from langchain_ctxguard.records.handoffs import HandoffLog
+from langchain_ctxguard.records.reconcile import ReconcileLog
 from langchain_ctxguard.records.worklog import WorkLog
 
 HandoffMode = Literal["auto", "explore"]
@@ -67,6 +75,7 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
         folder: str = ".ctxguard",
         mode: HandoffMode = "auto",
         model: Any = None,
+        waive: Callable[[WorkStatus], str | None] | None = None,
     ) -> None:
         """Register with a guard.
 
@@ -78,6 +87,7 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
             folder: Name of the folder right below the workspace in which hand-overs and work log lie. The agent's tools change nothing in it.
             mode: `auto`, or `explore`: nothing is compared and no check is run.
             model: A chat model, or its name, that reads the full context for a hand-over too; `None`: evidence alone.
+            waive: The application's rule about what a look at the workspace found: returns the reason to go on in spite of it, `None` for not.
 
         Raises:
             ConfigurationError: no such folder, a name that leads out of it, a setting that cannot work, or the guard has a workspace already.
@@ -92,8 +102,7 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
         turns = guard.turns
         self.workspace = workspace_of(workspace, folder)
         self.mode = mode
-        self.check = check
-        self.check_timeout_s = check_timeout_s
+        self.check = check_in(self.workspace.root, check, timeout_s=check_timeout_s, leave_out=folder.strip("/"))
         store = turns.store if turns.store is not None else GuardStore.open("memory://", clock=turns.gate.clock)
         self.now = turns.gate.clock
         self.worklog = WorkLog(store, clock=self.now)
@@ -106,8 +115,23 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
             extensions=turns.extensions,
         )
         self.watch = WorkWatch(self.workspace.files, self.worklog, clock=self.now, saved=self._mirror)
-        self.reconciling: Reconciling | None = None
-        """Compares the log with the workspace; `None`: nobody does."""
+        reconciliations = ReconcileLog(store, clock=self.now)
+        entries = numbered_entries(self.watch.all)
+        self.reconciler = Reconciler(
+            self.workspace.files,
+            reconciliations,
+            entries=entries,
+            plan=lambda place: Plan.of(self.maker.newest(place.thread, place.namespace)),
+            check=self.check,
+            mode=mode,
+            waive=waive,
+            record=turns.engine.record,
+        )
+        """Holds plan, work log and workspace against each other."""
+
+        repeats = RepeatGuard(self.workspace.files, reconciliations, entries=entries, decisions=self._decisions, record=turns.engine.record)
+        self.reconciling: Reconciling = AtWork(self.reconciler, repeats)
+        """What has a say in each call."""
 
         self._guard = guard
         self._leads: Bounded[Handoff] = Bounded(256)
@@ -123,14 +147,13 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
 
     def before(self, call: CallAtWork) -> WorkWord | None:
         """Return what there is to say to a call; see `ports.WorkRecord`."""
-        word = None if self.reconciling is None or self.mode == "explore" else self.reconciling.before(call)
+        word = self.reconciling.before(call)
         return word if word is not None else self.watch.before(call)
 
     def after(self, call: CallAtWork, ran: Ran) -> None:
         """Take notice of what a call came to; see `ports.WorkRecord`."""
         self.watch.after(call, ran)
-        if self.reconciling is not None and self.mode != "explore":
-            self.reconciling.after(call, ran)
+        self.reconciling.after(call, ran)
 
     def named(self, thread: str, namespace: str) -> str:
         """Return what the stable prefix says of where hand-overs and work log lie; see `graph.coding.Coding`."""
@@ -183,8 +206,7 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
                 return None
             self._leads.put((thread, namespace, version), handoff)
         entries = [entry for entry in self.worklog.read(thread) if entry.number <= handoff.trace]
-        checks = self.reconciling is not None and self.mode != "explore"
-        status = self.reconciling.status(thread, namespace, version) if checks and self.reconciling is not None else ""
+        status = self.reconciling.status(thread, namespace, version, room // 2)
         place = f"{self.workspace.folder.place}/{place_in(thread, namespace)}/{HANDOFF}.md"
         return HumanMessage(work_note(handoff, entries, place=place, status=status, room=room), name=NOTE)
 
@@ -247,7 +269,31 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
     def purge_thread(self, thread: str) -> int:
         """Erase the words of a thread's work log and hand-overs on record; files in the workspace are the workspace's."""
         self.watch.forget(thread)
-        return self.worklog.purge_thread(thread) + self.maker.log.purge_thread(thread)
+        return self.worklog.purge_thread(thread) + self.maker.log.purge_thread(thread) + self.reconciler.purge_thread(thread)
+
+    def waive(self, thread: str, what: WaivedPart = "all", *, by: str, reason: str, namespace: str = "") -> None:
+        """Let the agent go on in spite of what the newest look at the workspace found; it is on record with who said so and why.
+
+        Args:
+            thread: Whose.
+            what: `contradictions`, the failing `check`, or `all`.
+            by: Who says so.
+            reason: Why.
+            namespace: That of a sub-agent; empty: the agent of the thread.
+
+        Raises:
+            ConfigurationError: nobody says so, or for no reason.
+            StoreError: it cannot be written.
+        """
+        self.reconciler.waive(ContextPlace(thread=thread, namespace=namespace), what, by=by, reason=reason)
+
+    def _decisions(self, place: ContextPlace) -> list[tuple[int | None, Decision]]:
+        """Return what was decided: in the newest hand-over without an entry, then by the work log."""
+        logged = [(entry.number or None, entry.decision) for entry in self.watch.all(place.thread) if entry.decision is not None]
+        handoff = self.maker.newest(place.thread, place.namespace)
+        known = [decision for _, decision in logged]
+        told = () if handoff is None else handoff.decisions
+        return [*((None, decision) for decision in told if decision not in known), *logged]
 
     def _mirror(self, thread: str) -> None:
         self.maker.mirror(thread, self.worklog.read(thread))

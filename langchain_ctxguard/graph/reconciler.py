@@ -12,7 +12,7 @@ from langchain_ctxguard.core.evidence import effect_of
 from langchain_ctxguard.core.reconcile import Plan, Seen, compare, contradictions, is_blamed, may_mend
 from langchain_ctxguard.core.reconciling import AskedCall, mends, next_step, untold
 from langchain_ctxguard.core.shell_words import command_in, only_reads
-from langchain_ctxguard.core.status_text import HELD_INSTEAD, blocked_instead, blocked_reason, held_reason, status_text
+from langchain_ctxguard.core.status_text import HELD_INSTEAD, ROOM, blocked_instead, blocked_reason, held_reason, status_text
 from langchain_ctxguard.core.worklog import files_left
 from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.reconcile import (
@@ -113,12 +113,13 @@ class Reconciler:
         self._locks: Bounded[threading.Lock] = Bounded(_PLACES)
         self._guard = threading.Lock()
 
-    def status(self, place: ContextPlace, version: int) -> str:
+    def status(self, place: ContextPlace, version: int, room: int = ROOM) -> str:
         """Return the status for the model, empty where nothing was compacted; it is made once for each compaction.
 
         Args:
             place: The context.
             version: Its newest compaction, 0 for none.
+            room: For the text, in characters.
 
         Raises:
             StoreError: it cannot be read or written.
@@ -130,7 +131,7 @@ class Reconciler:
         if state.stated is None or state.stated.version != version:
             return ""
         found = self._log.status(place, state.stated.status)
-        return "" if found is None else status_text(found)
+        return "" if found is None else status_text(found, room)
 
     def held(self, call: CallAtWork, between: Callable[[], WorkWord | None] = lambda: None) -> WorkWord | None:
         """Return why a call may not run now, `None` where it may.
@@ -200,6 +201,10 @@ class Reconciler:
                 state = self._stated(place, state.version)
             self._log.append(place, Waived(what=what, by=by, reason=reason, at=self._log.now()))
         self._tell("waived", f"{by} let the agent go on in thread '{place.thread}': {what}.")
+
+    def purge_thread(self, thread: str) -> int:
+        """Erase the words of a thread's reconciliations on record."""
+        return self._log.purge_thread(thread)
 
     def _stated(self, place: ContextPlace, version: int) -> ReconcileState:
         """Return the state once the status of a compaction is on record."""

@@ -170,7 +170,9 @@ class Turns:
             engine=self._engine,
             prices=prices or _prices_in(given),
             facts=facts.of,
-            archived=facts.archived if self._settings.evict == "archive" else None,
+            archived=None if self.store is None else facts.archived,
+            evicts=self._settings.evict == "archive",
+            left=facts.left,
         )
         copies = Copies(
             given.consents, self.consents, record=self._engine.record, checks=extensions.invariants, opened_by=partial(_opened_by, policies)

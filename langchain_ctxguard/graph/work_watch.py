@@ -167,7 +167,8 @@ class WorkWatch:
     def _in_order(self, waiting: Sequence[WorkEntry], messages: Sequence[BaseMessage], known: set[str], namespace: str) -> list[WorkEntry]:
         """Return what is new in the order it happened: by the calls in the messages, and what is in none of them where it was seen."""
         seen = {entry.tool_call_id for entry in waiting}
-        results = {result.call_id: result for message in messages for result in results_in(message)}
+        # What the guard answered in a tool's place was not run, however it reads.
+        results = {result.call_id: result for message in messages if not _is_ours(message) for result in results_in(message)}
         found: list[WorkEntry] = []
         for message in messages:
             for call in calls_of(message):
@@ -226,6 +227,10 @@ def _may_change(request: ToolRequest, effect: str) -> bool:
     if command is not None:
         return not reads_only(command)
     return effect_of(request.tool) != "read"
+
+
+def _is_ours(message: BaseMessage) -> bool:
+    return isinstance(message, ToolMessage) and isinstance(message.artifact, Mapping) and "ctxguard" in message.artifact
 
 
 def _says_it_writes(tool: str) -> bool:

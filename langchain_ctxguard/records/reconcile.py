@@ -106,11 +106,12 @@ class ReconcileLog:
         data = self._content(place, address)
         return None if data is None else Survey.model_validate_json(data)
 
-    def purge(self, place: ContextPlace) -> int:
-        """Erase the words of a context's reconciliations and return how many contents that were. Numbers and their chain stay."""
+    def purge_thread(self, thread: str) -> int:
+        """Erase the words of a thread's reconciliations and return how many contents that were. Numbers and their chain stay."""
         with self._lock:
-            self._folds.pop(place, None)
-        return self._blobs.purge_space(_space(place))
+            for place in [place for place in self._folds if place.thread == thread]:
+                del self._folds[place]
+        return self._blobs.purge_space(_space(ContextPlace(thread=thread)))
 
     def _content(self, place: ContextPlace, address: str) -> bytes | None:
         return self._blobs.get(_space(place), [address]).get(address) if address else None
@@ -145,4 +146,4 @@ def _event(data: bytes) -> ReconcileEvent:
 
 
 def _space(place: ContextPlace) -> str:
-    return canonical_json(["reconcile", place.thread, place.namespace])
+    return canonical_json(["reconcile", place.thread])

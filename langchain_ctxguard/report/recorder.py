@@ -156,9 +156,9 @@ class ReportRecorder:
             texts={rule.reference: rule.text for rule in fact.rules},
         )
         name = made.name
-        self._lists[name] = made
         if len(self._known) >= _LISTS:
             self._forget()
+        self._lists[name] = made
         # The tuple is held, so that its identity cannot be used anew.
         self._known[key] = (fact.rules, name)
         return name

@@ -295,6 +295,39 @@ def test_a_compaction_inside_a_guarded_call_keeps_its_own_numbers(server: Receiv
     assert compaction["dotted_order"].startswith(call["dotted_order"])
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_summarizer_that_is_timed_is_below_its_step(server: Received, is_async: bool) -> None:  # noqa: FBT001 - a parameter of a test
+    """Whoever waits for it in another thread takes the context along."""
+    client = client_of(server)
+    config = GuardConfig.from_dict({"compaction": {"summarizer_timeout_s": 30}})
+    agent, _ = guarded(full(client), config=config)
+    with tracing_context(enabled=True, client=client):
+        for number in range(3):
+            given = {"messages": [HumanMessage(f"Question {number}: {SAID}. " * 20)]}
+            await agent.ainvoke(given, thread()) if is_async else agent.invoke(given, thread())
+    client.flush()
+
+    (model,) = [run for run in server.runs.values() if run["run_type"] == "llm" and run["name"] == "ctxguard.summarize"]
+    step = server.runs[model["parent_run_id"]]
+    assert ("ctxguard.summarize", "ctxguard.compaction") == (step["name"], server.runs[step["parent_run_id"]]["name"])
+
+
+def test_metadata_of_a_run_around_it_are_not_a_runs_own(server: Received) -> None:
+    """LangSmith hands them down; what a run says of itself stays what it said."""
+    client = client_of(server)
+    tracer = full(client)
+    with (
+        tracing_context(enabled=True, client=client),
+        tracer.span("tool_call", {"parent": 1, "tool": "look"}),
+        tracer.span("compaction", {"parent": 2}),
+    ):
+        pass
+    client.flush()
+
+    (call,), (compaction,) = server.named("ctxguard.tool_call"), server.named("ctxguard.compaction")
+    assert (1, 2) == tuple(run["extra"]["metadata"]["ctxguard_parent"] for run in (call, compaction))
+
+
 def test_off_asks_once_and_does_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """No run is made, no words are gathered, nothing is raised."""
     import langsmith

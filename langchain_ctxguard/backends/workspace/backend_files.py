@@ -51,6 +51,15 @@ class BackendFiles:
             return FileFact(path=name, kind="file", sha256=digest_of_bytes(answer.content), size=len(answer.content))
         return FileFact(path=name, kind=_KINDS.get(str(answer.error), "unreadable"))
 
+    def text(self, path: str) -> str | None:
+        """Return the text of a named file, `None` where there is none, or none that can be read as text."""
+        name = self.relative(path)
+        try:
+            content = None if name is None else self._backend.download_files([f"/{name}"])[0].content
+            return None if content is None or b"\0" in content else content.decode("utf-8")
+        except Exception:  # noqa: BLE001 - as above
+            return None
+
     def survey(self) -> Survey:
         """Say that only named files can be told: a backend has no commit to differ from."""
         return Survey(source="files", faults=("a backend tells of named files only",), is_complete=False)
