@@ -324,7 +324,7 @@ class Turns:
         view = self._reader.situation(call).situation.view()
         version = self._head_of(state).version
         seen = replace(call, thread=(where.thread, where.namespace))
-        work = None if self.coding is None or version < 1 else self.coding.lead(seen, version, self._room(None))
+        work = None if self.coding is None or version < 1 else self.coding.lead(seen, version, self._room(None), view.messages)
         return view.all if work is None else [*view.all[: len(view.all) - len(view.messages)], work, *view.messages]
 
     def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
@@ -556,7 +556,7 @@ class Turns:
     def _leads(self, state: Any, call: Call, shown: Sequence[BaseMessage], model: Any, head: ContextHead) -> Generator[Work, Any, list[HumanMessage]]:
         """Return the messages with what is pinned and not in sight, and with what is known of the work of a context that was compacted."""
         pinned = self._pins.lead(state.get(PINS_CHANNEL), call.messages, shown, window=self._windows.of(model)[0])
-        work = yield from worked(self.coding, call, head.version, self._room(model))
+        work = yield from worked(self.coding, call, head.version, self._room(model), shown)
         return [message for message in (pinned, work) if message is not None]
 
     def _room(self, model: Any) -> int:
