@@ -289,6 +289,17 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
             raise ConfigurationError(msg)
         return eviction.archive.messages(ContextPlace(thread=thread, namespace=namespace), version=version, start=start)
 
+    def available(self, tools: Sequence[Any], config: RunnableConfig | None = None) -> list[Any]:
+        """Return the tools to bind a plain graph's model to now: without those an invariant wants absent, and those the policy hides.
+
+        An agent's middleware does so at each call by itself.
+
+        Args:
+            tools: Those the graph has.
+            config: Names thread and subject; `None`: those of the running graph.
+        """
+        return self.turns.available(tools, config)
+
     def close(self) -> None:
         """Close the store, if this guard opened it."""
         self.turns.close()

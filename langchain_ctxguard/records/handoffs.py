@@ -47,6 +47,10 @@ class HandoffLog:
         msg = f"Others wrote hand-overs of thread '{handoff.thread}' {_ATTEMPTS} times in a row. Nothing was written; try again."
         raise StoreError(msg)
 
+    def count(self, thread: str, namespace: str = "") -> int:
+        """Return the number of the newest hand-over of a conversation, 0 for none."""
+        return self._log.heads([self._stream(thread, namespace)])[0]
+
     def newest(self, thread: str, namespace: str = "") -> Handoff | None:
         """Return the newest hand-over of a conversation, `None` where there is none or it was erased."""
         stream = self._stream(thread, namespace)
