@@ -18,7 +18,7 @@ from langchain_ctxguard import ContextGuard
 from langchain_ctxguard.core.fingerprint import SERIALIZER_VERSION
 from langchain_ctxguard.core.remind import with_reminder
 from langchain_ctxguard.domain.constraint import Constraint
-from langchain_ctxguard.domain.prefix import DriftReason, PrefixReport, Price, PriceTable
+from langchain_ctxguard.domain.prefix import DriftReason, Price, PriceTable
 from langchain_ctxguard.graph import prefix
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
 from langchain_ctxguard.graph.thread import thread_of
@@ -362,7 +362,7 @@ def test_a_report_names_its_place_and_hands_rules_to_hooks_only() -> None:
     guard = ContextGuard(constraints=["Never delete an order."], hooks=[facts], trigger=("tokens", 60_000))
     agent = create_agent(ScriptedChat(), [], middleware=[guard], checkpointer=InMemorySaver())
     agent.invoke({"messages": [("user", "Hello.")]}, {"configurable": {"thread_id": "t-9"}})
-    (report,) = [fact for fact in facts.all if isinstance(fact, PrefixReport)]
+    (report,) = facts.reports
     assert ("t-9", "", 0, False) == (report.thread, report.namespace, report.context_version, report.is_reminded)
     assert ["Never delete an order."] == [rule.text for rule in report.rules]
     assert "Never delete" not in report.model_dump_json() + repr(report)
