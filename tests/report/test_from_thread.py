@@ -185,7 +185,7 @@ def test_a_purged_thread_is_told_as_erased() -> None:
     with GuardStore.open("memory://") as store:
         run = small_thread(store)
         before = read(run)
-        assert run.guard.purge_thread("order-1042") > 0
+        assert run.guard.purge_thread("order-1042").total > 0
         report = read(run)
         html, markdown = pages(report)
     assert [one.outcome for one in before.compactions] == [one.outcome for one in report.compactions]
