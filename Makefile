@@ -28,9 +28,10 @@ lint: $(VENV)/.dev ## ruff, its formatter, and the floors
 types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
-docs: $(VENV)/.docs ## numbers in the docs are the measured ones; examples and notebooks run
+docs: $(VENV)/.docs ## numbers in the docs are the measured ones; examples and notebooks run; the site builds, in build/site
 	$(BIN)/python scripts/numbers.py --check
-	$(BIN)/pytest tests/test_docs.py
+	$(BIN)/pytest tests/test_docs.py tests/scripts/test_site.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	$(if $(wildcard notebooks/*.ipynb),$(BIN)/pytest -o addopts= --nbmake notebooks)
 
 wheel: $(VENV)/.dev ## the wheel holds the package and nothing else

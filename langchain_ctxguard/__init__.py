@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.domain.summary import StructuredSummary
     from langchain_ctxguard.graph.checkpointer import ContextCheckpointer
     from langchain_ctxguard.graph.guard import ContextGuard
+    from langchain_ctxguard.graph.handoff import HandoffGuard
     from langchain_ctxguard.graph.nodes import CompactContext, PinConstraints, RollbackContext
     from langchain_ctxguard.graph.run_input import RunInput
     from langchain_ctxguard.graph.state import GuardedState
@@ -60,6 +61,7 @@ _HOMES = {
     "GuardStore": "backends.store",
     "GuardedState": "graph.state",
     "Handoff": "domain.handoff",
+    "HandoffGuard": "graph.handoff",
     "PinConstraints": "graph.nodes",
     "PolicyToolNode": "graph.tools",
     "RollbackContext": "graph.nodes",
@@ -99,6 +101,7 @@ __all__ = [
     "GuardStore",
     "GuardedState",
     "Handoff",
+    "HandoffGuard",
     "PinConstraints",
     "PolicyToolNode",
     "RollbackContext",

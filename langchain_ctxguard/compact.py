@@ -24,6 +24,7 @@ from langchain_ctxguard.domain.constraint import Authority, Constraint, Place, S
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.control import ControlField, FieldDiff
 from langchain_ctxguard.domain.extensions import Extensions
+from langchain_ctxguard.domain.summary import StructuredSummary
 from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 from langchain_ctxguard.engine import Engine, counter_of, summarizer_of
@@ -134,6 +135,34 @@ async def acompact_messages(
     return job.done(await job.engine.arun(job.flow(), facts=job.facts))
 
 
+def summed_up(
+    messages: Sequence[BaseMessage],
+    *,
+    previous: ContextHead | None = None,
+    summarizer: Summarizer | BaseChatModel | str | None = None,
+    extensions: Extensions | None = None,
+) -> StructuredSummary | None:
+    """Return what a whole conversation adds up to, by the derivations of every compaction; `None` where nothing comes of it.
+
+    Nothing leaves a view by it, so it is told whatever it would save.
+
+    Args:
+        messages: The conversation.
+        previous: The head of its last compaction.
+        summarizer: Reads it; `None`: extractive, without a model.
+        extensions: `redact` and `same_text` are used.
+
+    Raises:
+        ContextGuardError: as `compact_messages`.
+    """
+    job = _Job.of(messages, None, (), ("messages", 1), None, None, summarizer, previous, (), None, extensions)
+    situation = job.found.situation
+    if not situation.tail:
+        return None if situation.head.body is None else situation.head.body.structured
+    head = job.engine.run(compaction_flow(situation, replace(job.plan, must_gain=False), job.count)).head
+    return None if head.body is None else head.body.structured
+
+
 def config_of(config: GuardConfig | str | Path | None) -> GuardConfig:
     """Return the config, read from its file if a path is given.
 
@@ -169,6 +198,10 @@ def extensions_of(extensions: Extensions | None) -> Extensions:
     if redact is not None and not callable(redact):
         msg = f"`Extensions(redact=...)` takes a function from text to text, not {type(redact).__name__}. Nothing would have been redacted."
         raise ConfigurationError(msg)
+    for name in ("before_compaction", "after_compaction"):
+        if getattr(given, name) is not None and not callable(getattr(given, name)):
+            msg = f"`Extensions({name}=...)` takes a function, not {type(getattr(given, name)).__name__}."
+            raise ConfigurationError(msg)
     return given
 
 
@@ -260,6 +293,7 @@ class _Job:
             # A list of messages has no ledger and no state: rules and fields are what invariants can speak about here.
             crossing=Crossing(invariants=given.consents.invariants),
             redact=own.redact,
+            before=own.before_compaction,
             strategy=engine.summarizer.name,
             fallback=engine.fallback.name,
         )

@@ -29,6 +29,7 @@ from langchain_ctxguard.core.effects import (
     GetContent,
     NobodyThere,
     NoteCall,
+    NoteReplaced,
     NoteWork,
     PortFailed,
     Prepare,
@@ -140,6 +141,7 @@ class Engine:
                     case (
                         ReadConsents()
                         | ReadStanding()
+                        | NoteReplaced()
                         | ReadCalls()
                         | WriteCalls()
                         | ReadBudgets()
@@ -195,6 +197,7 @@ class Engine:
                     case (
                         ReadConsents()
                         | ReadStanding()
+                        | NoteReplaced()
                         | ReadCalls()
                         | WriteCalls()
                         | ReadBudgets()
@@ -462,9 +465,15 @@ def store_of(given: Any) -> tuple[GuardStore | None, bool]:
     """Return `given` as a store, and whether it was opened here and is to be closed here; `None` stays `None`.
 
     Raises:
-        ConfigurationError: it is neither a store, nor a URL, nor a LangGraph `BaseStore`.
+        ConfigurationError: it is neither a store, nor a URL, nor a LangGraph `BaseStore`; or an agent's view of one.
         StoreError: it cannot be opened.
     """
+    if isinstance(given, AgentStore):
+        msg = (
+            "A guard writes approvals and budgets, and an agent's view of a store (`guard.store`) takes none. Pass the GuardStore that was opened, "
+            "or its URL, as the other guard was given it."
+        )
+        raise ConfigurationError(msg)
     if given is None or isinstance(given, GuardStore):
         return given, False
     return GuardStore.open(given), True
@@ -487,7 +496,7 @@ def consents_of(given: Any, store: GuardStore | None, clock: Clock | None) -> tu
     if callable(getattr(given, "read", None)):
         reading: ConsentReading = given
         return reading, _nothing
-    opened, is_ours = (store, False) if given is None else store_of(given)
+    opened, is_ours = (store, False) if given is None else (given, False) if isinstance(given, AgentStore) else store_of(given)
     if opened is None:
         return None, _nothing
     return ConsentReader(AgentStore.of(opened.for_reading()), clock=clock), opened.close if is_ours else _nothing

@@ -34,6 +34,7 @@ from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.tool_call import CallRecord
 from langchain_ctxguard.domain.verification import VerificationRecord
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
+from langchain_ctxguard.domain.workspace import FileFact, Survey
 
 __all__ = [
     "BlobStore",
@@ -42,6 +43,7 @@ __all__ = [
     "ConsentReading",
     "Fact",
     "Hook",
+    "KeptFolder",
     "Log",
     "LogReader",
     "Spending",
@@ -51,6 +53,7 @@ __all__ = [
     "TextIndex",
     "TokenCounter",
     "VerifiableLog",
+    "WorkFiles",
     "WorkRecord",
 ]
 
@@ -158,6 +161,9 @@ class TextIndex(Protocol):
     def search(self, space: str, query: str, *, limit: int = 10) -> list[Hit]:
         """Return the keys of the texts that share most with `query`, best first. Chinese words of two characters are found."""
 
+    def copy_space(self, source: str, target: str) -> None:
+        """Index in `target` also what is indexed in `source`. To do it twice is to do it once."""
+
     def purge(self, space: str) -> int:
         """Forget all texts of a space, and return how many there were."""
 
@@ -197,6 +203,40 @@ class Summarizer(Protocol):
 
     async def asummarize(self, request: SummaryRequest) -> SummaryDraft:
         """Return the draft, without blocking the event loop."""
+
+
+class WorkFiles(Protocol):
+    """The files of a workspace, by name, wherever they rest. Paths are below it, with `/`."""
+
+    def relative(self, path: str) -> str | None:
+        """Return a path as it is called below the workspace; `None`: it is not below it."""
+
+    def fact(self, path: str) -> FileFact:
+        """Return what one named file holds."""
+
+    def survey(self) -> Survey:
+        """Return which files differ from what was there; what cannot be told is said, and never guessed."""
+
+
+class KeptFolder(Protocol):
+    """Where hand-overs and the work log lie for people and agents to read."""
+
+    place: str
+    """What an agent calls it, without a `/` at its end."""
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file, whole or not at all.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+
+    def read(self, name: str) -> str | None:
+        """Return the text of a file, `None` where there is none.
+
+        Raises:
+            OSError: it cannot be read.
+        """
 
 
 class WorkRecord(Protocol):

@@ -90,8 +90,9 @@ def printed(name: str) -> str:
     sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
     from langchain_ctxguard.cli.reference import command_reference, exit_codes
     from langchain_ctxguard.domain.lifecycle import lifecycle_table
+    from langchain_ctxguard.domain.stream_event import events_table
 
-    tables = {"lifecycle": lifecycle_table, "exit-codes": exit_codes}
+    tables = {"lifecycle": lifecycle_table, "exit-codes": exit_codes, "events": events_table}
     command = name.removeprefix("cli:").replace(".", " ")
     try:
         return f"\n\n{command_reference(command)}\n\n" if name.startswith("cli:") else f"\n{tables[name]()}\n"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_ctxguard import compact_messages
 from langchain_ctxguard.backends.tokens import counter_for
 from langchain_ctxguard.backends.transcripts import Run, read_transcript
+from langchain_ctxguard.core.effects import SummaryRequest
+from langchain_ctxguard.domain.summary import Fact, SummaryDraft
 from tests.support.providers import check_all_providers, check_provider_valid, check_signed_blocks
 
 FILES = [
@@ -60,3 +62,35 @@ def test_rounds_on_a_real_run_stay_within_the_bound(field_transcripts: Path, fil
         head = compaction.head
         assert compaction.tokens_after <= budget
         assert [] == check_provider_valid(compaction.messages)
+
+
+@pytest.mark.field("C163")
+@pytest.mark.parametrize(("said", "draft"), [("Where is order 7?", "They asked for order 7."), ("订单 7 在哪里？", "用户询问订单 7。")])
+def test_a_summary_is_told_from_what_people_said_by_its_name(said: str, draft: str) -> None:
+    """In any language, as messages and as dicts; an interface looks for no words."""
+    given = [HumanMessage(f"{said} " * 20), AIMessage(f"{said} 7 " * 20)] * 4
+    done = compact_messages(given, keep=("messages", 1), summarizer=Telling(draft))
+
+    named = [message for message in done.messages if message.name == "context_summary"]
+    assert [True] == [said in message.text for message in named]
+    assert {"context_summary", "context_evidence", None} >= {message.name for message in done.messages}
+    assert 1 == sum(one.get("name") == "context_summary" for one in done.to_dicts())
+    assert all(message.name is None for message in given)
+
+
+class Telling:
+    """A summarizer that says one thing."""
+
+    name = "telling"
+
+    def __init__(self, text: str) -> None:
+        """Say `text`."""
+        self.text = text
+
+    def summarize(self, request: SummaryRequest) -> SummaryDraft:
+        """Say it, of the first message."""
+        return SummaryDraft(facts=(Fact(statement=self.text, source=request.sources[0]),))
+
+    async def asummarize(self, request: SummaryRequest) -> SummaryDraft:
+        """Say the same."""
+        return self.summarize(request)

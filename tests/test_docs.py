@@ -1,9 +1,11 @@
-"""Every Python example in the docs runs."""
+"""Every Python example in the docs runs, and so does every command that is shown with its prompt."""
 
 from __future__ import annotations
 
 import doctest
 import re
+import shlex
+import shutil
 import sys
 import traceback
 import types
@@ -11,6 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from langchain_ctxguard.cli import build_app
+from langchain_ctxguard.cli.about import DONE, FOUND
+from tests.support.stored_world import make_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [page.relative_to(ROOT).as_posix() for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))]
@@ -49,6 +56,55 @@ def test_the_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pyte
     """A reader can paste the examples of a page in order, in an empty folder, and they work."""
     monkeypatch.chdir(tmp_path)
     run_examples((ROOT / page).read_text(encoding="utf-8"), page=page)
+
+
+def commands(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each command of a page's consoles, as it stands behind `$`, with the lines shown below it."""
+    for block in FENCE.finditer(text):
+        if block[2] == "console" and "$ " in block[3]:
+            for part in re.split(r"^\$ ", block[3], flags=re.MULTILINE)[1:]:
+                command, *shown = part.splitlines()
+                yield command, shown
+
+
+PAGES_WITH_COMMANDS = [page for page in PAGES if any(commands((ROOT / page).read_text(encoding="utf-8")))]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the pages speak of: a store, checkpoints, transcripts, a config, cases, a marked sheet."""
+    return make_folder(tmp_path_factory.mktemp("world"))
+
+
+def run_commands(text: str) -> None:
+    """Run the commands of a page one after another; each does what it says, and prints the lines that are shown, `...` standing for any text."""
+    for command, shown in commands(text):
+        words, _, file = command.partition(" > ")
+        program, *arguments = shlex.split(words)
+        assert "ctxguard" == program, command
+        done = CliRunner().invoke(build_app(), arguments)
+        assert done.exit_code in {DONE, FOUND}, f"{command}\n{done.output}"
+        if file:
+            Path(file).write_text(done.stdout, encoding="utf-8")
+        for line in shown:
+            pattern = ".*".join(map(re.escape, line.split("...")))
+            assert re.search(f"^{pattern}$", done.stdout, re.MULTILINE), f"{command}\nprints no line\n{line}\nbut\n{done.stdout}"
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS)
+def test_the_commands_of_a_page_run(page: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader can type the commands of a page in order, in a folder that has what they name, and sees what is shown."""
+    shutil.copytree(folder, tmp_path / "world")
+    monkeypatch.chdir(tmp_path / "world")
+    run_commands((ROOT / page).read_text(encoding="utf-8"))
+
+
+def test_a_command_that_fails_or_prints_something_else_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page cannot show what is not so."""
+    monkeypatch.chdir(tmp_path)
+    for text in ("$ ctxguard threads sqlite:///none.db", "$ ctxguard schema\nno such line", "$ rm -r x"):
+        with pytest.raises(AssertionError):
+            run_commands(f"```console\n{text}\n```\n")
 
 
 def test_the_readme_has_an_example() -> None:

@@ -13,16 +13,25 @@ from langchain_ctxguard.errors import StoreError
 from langchain_ctxguard.ports import BlobStore, VerifiableLog
 
 AUTHORITY = frozenset({"consents", "consent_answers", "constraints"})
-"""Kinds of streams that say what agents may do."""
+"""Kinds of streams that say what agents may do, and that nothing in an agent's process has to write."""
+
+ENFORCEMENT = frozenset({"approvals", "budgets", "standing", "usage"})
+"""Kinds that say it too and that a guard writes as it goes, through the store it was given: who agreed, what is used up, where a thread stands."""
+
+WITHHELD = AUTHORITY | ENFORCEMENT
+"""Kinds that are not written through what an agent's code is shown."""
+
+_SPACES = AUTHORITY | {"calls"}
+"""Values of consents; and what people answered about calls and what these came to."""
 
 
 class AgentLog:
     """A log that takes no entry of the kinds that say what agents may do."""
 
-    refuses = AUTHORITY
+    refuses = WITHHELD
 
     def __init__(self, log: VerifiableLog) -> None:
-        """Read from `log`, and write to it what is no authority."""
+        """Read from `log`, and write to it what decides over nobody."""
         self._log = log
 
     def append(self, stream: Stream, bodies: Sequence[bytes], *, expected: int | None = None, refs: Sequence[str] = ()) -> list[Entry]:
@@ -31,7 +40,7 @@ class AgentLog:
         Raises:
             StoreError: the stream is one that says what agents may do.
         """
-        if stream.kind in AUTHORITY:
+        if stream.kind in WITHHELD:
             msg = f"An agent's view of a store writes no {stream.kind}. Nothing was written; whoever may, opens a GuardStore of their own."
             raise StoreError(msg)
         return self._log.append(stream, bodies, expected=expected, refs=refs)
@@ -58,7 +67,7 @@ class AgentLog:
 
 
 class AgentBlobs:
-    """Blobs of which the values of consents can be read and neither written, copied away nor erased."""
+    """Blobs of which the values of consents and the words of tool calls can be read and neither written, copied away nor erased."""
 
     def __init__(self, blobs: BlobStore) -> None:
         """Keep content in `blobs`."""
@@ -97,7 +106,7 @@ class AgentBlobs:
 class AgentStore(GuardStore):
     """What guards, nodes and tools show of their store: `GuardStore` without the authority to say what agents may do."""
 
-    refuses = AUTHORITY
+    refuses = WITHHELD
 
     def __init__(self, *, log: VerifiableLog, blobs: BlobStore, **parts: Any) -> None:
         """Put a view together from the parts of a store; `of` does that."""
@@ -110,12 +119,12 @@ class AgentStore(GuardStore):
 
 
 def _free(space: str) -> str:
-    """Let only spaces pass that hold no values of consents."""
+    """Let only spaces pass that hold no values of consents and no words of calls."""
     try:
         name = json.loads(space)
     except (ValueError, RecursionError):
         return space
-    if isinstance(name, list) and name and isinstance(name[0], str) and name[0] in AUTHORITY:
-        msg = f"An agent's view of a store touches no values of {name[0]}. Nothing was changed; whoever may, opens a GuardStore of their own."
+    if isinstance(name, list) and name and isinstance(name[0], str) and name[0] in _SPACES:
+        msg = f"An agent's view of a store touches no content of {name[0]}. Nothing was changed; whoever may, opens a GuardStore of their own."
         raise StoreError(msg)
     return space

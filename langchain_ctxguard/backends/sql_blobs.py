@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
-from sqlalchemy import Connection, Insert, Table, delete, literal, select
+from sqlalchemy import Insert, Table, delete, literal, select
 
 from langchain_ctxguard.backends.blob_addresses import addressed, checked
 from langchain_ctxguard.backends.sql_database import Database
@@ -18,7 +19,7 @@ _AT_ONCE = 5_000
 """Addresses asked for in one statement."""
 
 _PUT_SQLITE = "INSERT OR IGNORE INTO ctxguard_blobs (space, address, content) VALUES (?, ?, ?)"
-_PUT_POSTGRESQL = "INSERT INTO ctxguard_blobs (space, address, content) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
+_PUT_POSTGRESQL = "INSERT INTO ctxguard_blobs (space, address, content) SELECT %s, * FROM unnest(%s::text[], %s::bytea[]) ON CONFLICT DO NOTHING"
 _SOME_SQLITE = "SELECT address, content FROM ctxguard_blobs WHERE space = ? AND address IN (SELECT value FROM json_each(?))"
 _SOME_POSTGRESQL = "SELECT address, content FROM ctxguard_blobs WHERE space = %s AND address = ANY(%s)"
 
@@ -38,6 +39,7 @@ class SqlBlobs:
         self._database = database
         self._tenant = tenant
         self._is_followed = is_followed
+        self._is_postgresql = database.dialect == "postgresql"
 
     def followed(self, file: str) -> SqlBlobs:
         """Return the same contents for a writer to `file`, who need not wait twice if that is where these rest."""
@@ -49,22 +51,15 @@ class SqlBlobs:
         filed = addressed(contents, addresses)
         where = self._space(space)
         # In one order everywhere, so that two writers never wait for each other crosswise.
-        rows = [(where, address, content) for address, content in sorted(dict(reversed(filed)).items())]
+        rows = sorted(dict(reversed(filed)).items())
         if rows:
-            with self._database.writing(is_followed=self._is_followed) as connection:
-                connection.exec_driver_sql(_PUT_POSTGRESQL if self._database.dialect == "postgresql" else _PUT_SQLITE, rows)
+            self._database.ask(partial(_put, where, rows, is_postgresql=self._is_postgresql), is_written=True, is_followed=self._is_followed)
         return [address for address, _ in filed]
 
     def get(self, space: str, addresses: Sequence[str]) -> dict[str, bytes]:
         """Return what there is, by address."""
         asked = list(dict.fromkeys(addresses))
-        found: dict[str, bytes] = {}
-        with self._database.reading() as connection:
-            for start in range(0, len(asked), _AT_ONCE):
-                some = asked[start : start + _AT_ONCE]
-                # One parameter however many addresses: as many parameters as addresses cost more than the rows.
-                text, given = (_SOME_POSTGRESQL, some) if self._database.dialect == "postgresql" else (_SOME_SQLITE, json.dumps(some))
-                found.update(_pairs(connection, text, (self._space(space), given)))
+        found = self._database.ask(partial(_some, self._space(space), asked, is_postgresql=self._is_postgresql))
         return checked(space, found)
 
     def copy_space(self, source: str, target: str) -> int:
@@ -100,10 +95,21 @@ class SqlBlobs:
         return name_digest(self._tenant, space)
 
 
-def _pairs(connection: Connection, text: str, given: tuple[Any, ...]) -> Iterable[tuple[str, bytes]]:
-    # The driver's own rows: thousands are read at once, and each is taken apart here.
-    cursor = cast("Any", connection.exec_driver_sql(text, given).cursor)
-    return cast("Iterable[tuple[str, bytes]]", cursor.fetchall())
+def _put(space: bytes, rows: Sequence[tuple[str, bytes]], driver: Any, *, is_postgresql: bool) -> None:
+    if is_postgresql:
+        driver.execute(_PUT_POSTGRESQL, (space, [address for address, _ in rows], [content for _, content in rows]))
+    else:
+        driver.executemany(_PUT_SQLITE, [(space, address, content) for address, content in rows])
+
+
+def _some(space: bytes, asked: Sequence[str], driver: Any, *, is_postgresql: bool) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for start in range(0, len(asked), _AT_ONCE):
+        some = asked[start : start + _AT_ONCE]
+        # One parameter however many addresses: as many parameters as addresses cost more than the rows.
+        text, given = (_SOME_POSTGRESQL, some) if is_postgresql else (_SOME_SQLITE, json.dumps(some))
+        found.update(driver.execute(text, (space, given)).fetchall())
+    return found
 
 
 def insert_absent(dialect: str, table: Table) -> Insert:

@@ -6,16 +6,19 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DisconnectionError, NoSuchModuleError, SQLAlchemyError
 
 from langchain_ctxguard.backends.forked import ForkSafeLock
+from langchain_ctxguard.backends.sql_driver import lent, transaction, waiting_less, watch_idle
 from langchain_ctxguard.errors import ConfigurationError, StoreError
+
+Answer = TypeVar("Answer")
 
 BUSY_SECONDS = 60
 """How long a writer waits for another one before it gives up."""
@@ -79,9 +82,7 @@ class Database:
             claim: The name of what is written to: those who claim the same go one after the other.
             is_followed: It is enough that this is durable when a later transaction on the same SQLite file is.
         """
-        if self._is_read_only:
-            msg = f"The store {self.name} was opened for reading. Nothing was written; whoever may write opens it anew."
-            raise StoreError(msg)
+        self._require_writer()
         with self._plainly(), self._turn(), self._current().connect() as connection, _synced(connection, is_synced=not is_followed):
             writer = connection.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
             with writer.begin():
@@ -90,6 +91,38 @@ class Database:
                     number = int.from_bytes(claim[:8], "big", signed=True)
                     writer.execute(_CLAIM, {"wait": f"{BUSY_SECONDS}s", "number": number})
                 yield writer
+
+    def ask(self, question: Callable[[Any], Answer], *, is_written: bool = False, is_followed: bool = False) -> Answer:
+        """Return the answer to a question each step of a call asks: below SQLAlchemy, which costs more than the question.
+
+        Args:
+            question: Is given the driver's connection. It is asked again on another connection if the first turns out to be closed, so it must be one
+                that may be. In SQLite it is one transaction; in PostgreSQL each of its statements is.
+            is_written: Something is written; it is durable when this returns.
+            is_followed: As in `writing`.
+        """
+        if is_written:
+            self._require_writer()
+        engine = self._current()
+        with self._plainly(), self._turn() if is_written else nullcontext():
+            for is_last in (False, True):
+                try:
+                    with (
+                        lent(engine, may_be_asked_twice=not is_last) as driver,
+                        transaction(driver, self.dialect, is_written=is_written, is_followed=is_followed),
+                    ):
+                        return question(driver)
+                except DisconnectionError:
+                    if is_last:
+                        raise
+                except engine.dialect.loaded_dbapi.Error as error:
+                    raise store_error(self.name, error) from error
+        raise AssertionError
+
+    def _require_writer(self) -> None:
+        if self._is_read_only:
+            msg = f"The store {self.name} was opened for reading. Nothing was written; whoever may write opens it anew."
+            raise StoreError(msg)
 
     def close(self) -> None:
         """Close all connections of this process. What is asked afterwards raises `StoreError`."""
@@ -149,7 +182,7 @@ def read_url(url: str | URL) -> URL:
     raise ConfigurationError(msg)
 
 
-def store_error(name: str, error: SQLAlchemyError) -> StoreError:
+def store_error(name: str, error: Exception) -> StoreError:
     """Return what a driver said as one sentence, without the values that were to be written."""
     said = " ".join(str(getattr(error, "orig", None) or error).split()) or type(error).__name__
     if "database is locked" in said or "lock timeout" in said:
@@ -165,8 +198,6 @@ def _engine_of(url: URL, *, is_read_only: bool) -> Engine:
         engine = create_engine(
             url,
             hide_parameters=True,
-            # A server may have closed a connection that lay idle; a file does not.
-            pool_pre_ping=not is_sqlite,
             **({"connect_args": {"timeout": BUSY_SECONDS, "check_same_thread": False}} if is_sqlite else {"isolation_level": "READ COMMITTED"}),
         )
     except (ImportError, NoSuchModuleError) as error:
@@ -177,6 +208,8 @@ def _engine_of(url: URL, *, is_read_only: bool) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         if is_read_only:
             event.listen(engine, "connect", _only_query)
+    else:
+        watch_idle(engine)
     return engine
 
 
@@ -218,13 +251,8 @@ def _synced(connection: Connection, *, is_synced: bool) -> Iterator[None]:
     if is_synced or connection.dialect.name != "sqlite":
         yield
         return
-    driver: Any = connection.connection.dbapi_connection
-    # Between transactions, where it takes effect. The write-ahead log is still written in order.
-    driver.execute("PRAGMA synchronous = NORMAL")
-    try:
+    with waiting_less(connection.connection.dbapi_connection):
         yield
-    finally:
-        driver.execute("PRAGMA synchronous = FULL")
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.backends.transcripts import Run
 from langchain_ctxguard.cli.audit_files import after_of, is_snapshot, steps_in, transcript_of
 from langchain_ctxguard.cli.sheet import Sample, SheetField
+from langchain_ctxguard.cli.stored_runs import FORMAT as STORED
 from langchain_ctxguard.compact import compact_messages
 from langchain_ctxguard.core.audit import Review, Trail
 from langchain_ctxguard.core.audit_steps import Step, steps_of
@@ -41,10 +42,15 @@ def candidates_in(file: str, *, is_compacting: bool) -> Iterator[Candidate]:
         TranscriptError: the file cannot be read.
     """
     for run in transcript_of(file).runs:
-        steps = list(steps_in(run))
-        yield from (Candidate(file, run, step) for step in steps)
-        if is_compacting and not steps and run.messages:
+        recorded = list(candidates_of(run, file))
+        yield from recorded
+        if is_compacting and not recorded and run.messages:
             yield Candidate(file, run, None)
+
+
+def candidates_of(run: Run, source: str) -> Iterator[Candidate]:
+    """Yield the compactions of a run that can be judged."""
+    return (Candidate(source, run, step) for step in steps_in(run))
 
 
 def chosen_from(candidates: Sequence[Candidate], *, count: int, seed: int) -> list[tuple[Candidate, Sample]]:
@@ -66,7 +72,10 @@ def sample_of(candidate: Candidate) -> Sample | None:
         place, made_by = f"{run.name}, compacted for this sheet", "ctxguard's extractive summarizer, for this sheet"
     else:
         after, fresh = after_of(run, step), step.fresh
-        place, made_by = f"{run.name}, compaction {step.number} ({step.mark.kind}) before message {step.mark.start}", f"the {run.format} program"
+        place, made_by = (
+            f"{run.name}, compaction {step.number} ({step.mark.kind}) before message {step.mark.start}",
+            _maker(run),
+        )
     trail = Trail()
     if step is not None:
         _catch_up(trail, run, step)
@@ -83,6 +92,10 @@ def sample_of(candidate: Candidate) -> Sample | None:
         fields=[_field(review, run.messages) for review in listed],
         more_fields=len(reviews) - len(listed),
     )
+
+
+def _maker(run: Run) -> str:
+    return "the guard of this thread" if run.format == STORED else f"the {run.format} program"
 
 
 def _catch_up(trail: Trail, run: Run, step: Step) -> None:

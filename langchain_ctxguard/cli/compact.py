@@ -40,7 +40,7 @@ def compact(
     """Compact the conversations in FILE without a model and show the outcome."""
     # Loaded when it runs: `--help` needs no message classes.
     from langchain_ctxguard.cli.outcomes import document_of, write_json
-    from langchain_ctxguard.cli.report import print_report
+    from langchain_ctxguard.cli.run_report import print_report
     from langchain_ctxguard.errors import ConfigurationError, TranscriptError
 
     try:

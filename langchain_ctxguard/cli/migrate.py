@@ -21,6 +21,7 @@ def migrate(
     agent_role: Annotated[str, typer.Option(help="With --roles: the role agents run with.")] = "ctxguard_agent",
     writer_role: Annotated[str, typer.Option(help="With --roles: the role that records consents and rules.")] = "ctxguard_writer",
     reader_role: Annotated[str, typer.Option(help="With --roles: the role that only reads.")] = "ctxguard_reader",
+    tool_role: Annotated[str, typer.Option(help="With --roles: the role of tools in processes of their own, if there are such.")] = "",
     schema: Annotated[str, typer.Option(help="With --roles: where the tables are.")] = "public",
     as_json: AsJson = False,
 ) -> None:
@@ -33,7 +34,7 @@ def migrate(
         raise typer.Exit(_CANNOT)
     try:
         if roles:
-            _print_roles(agent_role, writer_role, reader_role, schema, as_json=as_json)
+            _print_roles(agent_role, writer_role, reader_role, tool_role or None, schema, as_json=as_json)
             return
         before, after = migrate_store(url)
     except (ConfigurationError, StoreError) as error:
@@ -49,14 +50,14 @@ def migrate(
         echo(f"Brought the schema from version {before} to {after}.")
 
 
-def _print_roles(agent: str, writer: str, reader: str, schema: str, *, as_json: bool) -> None:
+def _print_roles(agent: str, writer: str, reader: str, tool: str | None, schema: str, *, as_json: bool) -> None:
     from langchain_ctxguard.backends.sql_roles import role_statements
 
-    statements = role_statements(agent=agent, writer=writer, reader=reader, schema=schema)
+    statements = role_statements(agent=agent, writer=writer, reader=reader, tool=tool, schema=schema)
     if as_json:
         json_out({"statements": list(statements)})
         return
-    echo("-- Read it, then run it with psql as the owner of the tables. The three roles must be there, and own nothing here.")
+    echo("-- Read it, then run it with psql as the owner of the tables. The roles must be there, and own nothing here.")
     echo("BEGIN;")
     for statement in statements:
         echo(f"{statement};")

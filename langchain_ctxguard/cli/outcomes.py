@@ -52,8 +52,17 @@ def write_json(document: dict[str, Any], out: Path | None) -> None:
     Raises:
         OSError: nothing was written; an older file is as it was.
     """
-    # Half a surrogate pair has no UTF-8; its JSON escape says the same.
-    raw = (_dump(document) + "\n").encode("utf-8", "backslashreplace")
+    write_text(_dump(document) + "\n", out)
+
+
+def write_text(text: str, out: Path | None) -> None:
+    """Print a text, or write it to `out` whole or not at all.
+
+    Raises:
+        OSError: nothing was written; an older file is as it was.
+    """
+    # Half a surrogate pair has no UTF-8; its escape says the same, in JSON and in YAML.
+    raw = text.encode("utf-8", "backslashreplace")
     if out is None:
         sys.stdout.flush()
         sys.stdout.buffer.write(raw)

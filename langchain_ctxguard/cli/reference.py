@@ -51,7 +51,7 @@ class Parameter(NamedTuple):
         default = self.default.value if isinstance(self.default, Enum) else self.default
         is_told = default is False or default is None or default is _EMPTY or default == ""
         told = self.help if is_told else f"{self.help} Default: `{default}`."
-        return f"| {names} | {told.replace('|', chr(92) + '|')} |"
+        return "| {} | {} |".format(*(cell.replace("|", "\\|") for cell in (names, told)))
 
 
 def exit_codes() -> str:

@@ -21,8 +21,21 @@ TRACEBACK = "CTXGUARD_TRACEBACK"
 """Set to 1, a fault of the package shows where it was. The traceback may hold words of a conversation, so it is not shown unasked."""
 
 
+_NAMES = frozenset({"url", "store", "thread", "namespace", "tenant", "subject", "action", "field", "history", "search", "message", "reason"})
+"""Arguments that are looked up or written in a store; names of files may be of any bytes."""
+
+
 class Commands(TyperGroup):
     """All commands. Help that nobody reads to its end is no failure either."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read what stands before the command: `--version` says which version this is, and does nothing else."""
+        if args[:1] == ["--version"]:
+            from importlib.metadata import version
+
+            echo(f"langchain-ctxguard {version('langchain-ctxguard')}")
+            raise typer.Exit
+        return super().parse_args(ctx, args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Read the arguments; help is printed here."""
@@ -40,8 +53,12 @@ def plainly(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        from langchain_ctxguard.errors import ContextGuardError
+        from langchain_ctxguard.errors import ConfigurationError, ContextGuardError
 
+        for given, value in kwargs.items():
+            if given in _NAMES and _is_broken(value):
+                _say(name, f"The {given} given is no valid UTF-8, and no name in a store is like that. Nothing was read.")
+                raise typer.Exit(CANNOT)
         try:
             with _quietly():
                 done = function(*args, **kwargs)
@@ -52,7 +69,8 @@ def plainly(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             _say(name, "Interrupted.")
             raise typer.Exit(INTERRUPTED) from None
         except ContextGuardError as error:
-            _say(name, str(error))
+            # A fault of a config file has a line for each.
+            _say(name, str(error), keep="\n" if isinstance(error, ConfigurationError) else "")
             raise typer.Exit(CANNOT) from error
         except OSError as error:
             where = "" if error.filename is None else f"'{error.filename}': "
@@ -132,5 +150,10 @@ def _fault(name: str, error: Exception) -> typer.Exit:
     return typer.Exit(FAULT)
 
 
-def _say(name: str, message: str) -> None:
-    echo(printable(f"ctxguard {name}: {message}", keep="\n"), err=True)
+def _is_broken(value: Any) -> bool:
+    """Say whether the shell handed over bytes that are no text."""
+    return any(any("\ud800" <= character <= "\udfff" for character in text) for text in (value if isinstance(value, list) else [value]) if text)
+
+
+def _say(name: str, message: str, *, keep: str = "") -> None:
+    echo(printable(f"ctxguard {name}: {message}", keep=keep), err=True)

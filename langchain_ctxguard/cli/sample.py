@@ -10,7 +10,7 @@ import typer
 
 from langchain_ctxguard.cli.about import described
 from langchain_ctxguard.cli.printable import echo, printable
-from langchain_ctxguard.cli.stores import json_out
+from langchain_ctxguard.cli.stores import Tenant, json_out, opened
 
 if TYPE_CHECKING:
     from langchain_ctxguard.cli.candidates import Candidate
@@ -20,11 +20,16 @@ _CANNOT_DO = 2
 
 @described(
     "ctxguard sample session.jsonl --n 5 --out sheet.md",
-    cannot="a file cannot be read (the sheet holds the others), there is no compaction, or the sheet cannot be written",
+    cannot="a file or thread cannot be read (the sheet holds the others), there is no compaction, or the sheet cannot be written",
 )
 def sample(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Transcripts in any format docs/cli.md lists.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE...]", help="Transcripts in any format docs/cli.md lists.", show_default=False)
+    ] = None,
     *,
+    store: Annotated[str | None, typer.Option(metavar="URL", help="Draw from the threads of a store instead, e.g. sqlite:///ctxguard.db.")] = None,
+    thread: Annotated[list[str] | None, typer.Option(metavar="ID", help="With --store: only from this thread; repeat it for several.")] = None,
+    tenant: Tenant = "default",
     count: Annotated[int, typer.Option("--n", min=1, help="How many compactions.")] = 20,
     seed: Annotated[int, typer.Option(help="The same seed chooses the same compactions.")] = 0,
     compact: Annotated[
@@ -37,14 +42,17 @@ def sample(
     from langchain_ctxguard.cli.candidates import chosen_from
     from langchain_ctxguard.cli.sheet import written
 
-    if "-" in files:
-        _stop("standard input cannot be sampled; name files.")
+    _check_use(files, store, thread)
     if out is not None and out.exists():
         _stop(f"'{out}' exists and stays as it is: it may hold somebody's marks. Name another file.")
-    found, is_whole = _candidates(files, is_compacting=compact)
+    found, is_whole = _candidates(files or [], is_compacting=compact) if store is None else _stored(store, tenant, thread)
     chosen = chosen_from(found, count=count, seed=seed)
     if not chosen:
-        _stop("no compaction is recorded in these files. --compact makes compactions of conversations that record none.")
+        _stop(
+            "no compaction is recorded in these files. --compact makes compactions of conversations that record none."
+            if store is None
+            else "no version on record there stands for archived messages that hold a value. `ctxguard threads URL` lists the threads on record."
+        )
     about = f"{len(chosen)} compactions, chosen at random with seed {seed} from {len(found)}."
     if (own := sum(candidate.step is None for candidate, _ in chosen)) > 0:
         about += f" {own} of them are recorded in no file: ctxguard's extractive summarizer made them for this sheet (`--compact`)."
@@ -58,6 +66,37 @@ def sample(
         echo(f"Written to {name}: compactions: {len(chosen)}{few}. Next: mark it, then ctxguard review {name}")
     if not is_whole:
         raise typer.Exit(_CANNOT_DO)
+
+
+def _check_use(files: list[str] | None, store: str | None, thread: list[str] | None) -> None:
+    if "-" in (files or ()):
+        _stop("standard input cannot be sampled; name files.")
+    if bool(files) == (store is not None):
+        _stop("name either files or, with --store, a store.")
+    if thread and store is None:
+        _stop("--thread is one of a store; name it with --store.")
+
+
+def _stored(url: str, tenant: str, threads: list[str] | None) -> tuple[list[Candidate], bool]:
+    """Return the compactions of a store's threads, sub-agents included, and whether all that are not erased could be read."""
+    from langchain_ctxguard.cli.candidates import candidates_of
+    from langchain_ctxguard.cli.stored_runs import stored_runs
+    from langchain_ctxguard.cli.versions import on_record
+    from langchain_ctxguard.errors import BlobMissingError, StoreError
+
+    found: list[Candidate] = []
+    is_whole = True
+    with opened("sample", url, tenant) as store:
+        for place in [one.place for one in on_record(store) if not threads or one.place.thread in threads]:
+            source = " in ".join(filter(None, (f"thread {place.thread}", place.namespace)))
+            try:
+                found += [candidate for run in stored_runs(store, place) for candidate in candidates_of(run, source)]
+            except BlobMissingError:
+                _warn(f"{source}: its messages were erased. It is left out.")
+            except StoreError as error:
+                is_whole = False
+                _warn(f"{source}: {error}")
+    return found, is_whole
 
 
 def _candidates(files: list[str], *, is_compacting: bool) -> tuple[list[Candidate], bool]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Url = Annotated[str, typer.Argument(help="The store, e.g. sqlite:///ctxguard.db or postgresql+psycopg://reader@host/db.", show_default=False)]
 Thread = Annotated[str, typer.Argument(help="The thread.", show_default=False)]
+Number = Annotated[int | None, typer.Argument(help="Number of the version; without it, the newest.", show_default=False)]
 Namespace = Annotated[str, typer.Option(help="Of a sub-agent or subgraph in the thread.")]
 Tenant = Annotated[str, typer.Option(help="Whose streams.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
@@ -38,7 +39,10 @@ def opened(command: str, url: str, tenant: str) -> Iterator[GuardStore]:
             store = GuardStore.open(place, tenant=tenant)
         with store:
             yield store
-    except (ConfigurationError, StoreError) as error:
+    except ConfigurationError as error:
+        # One line for each fault.
+        fail(command, str(error), error, keep="\n")
+    except StoreError as error:
         fail(command, str(error), error)
 
 
@@ -58,9 +62,16 @@ def require_store(command: str, url: str) -> None:
         fail(command, f"The file '{file}' is no store of langchain-ctxguard. Nothing was changed; name a store that an application wrote.")
 
 
-def fail(command: str, message: str, cause: BaseException | None = None) -> NoReturn:
-    """End a command that cannot do what it was asked, with a sentence."""
-    echo(printable(f"ctxguard {command}: {message}", keep="\n"), err=True)
+def fail(command: str, message: str, cause: BaseException | None = None, *, keep: str = "") -> NoReturn:
+    """End a command that cannot do what it was asked, with a sentence.
+
+    Args:
+        command: Its name.
+        message: What is wrong and what to do.
+        cause: The error behind it.
+        keep: Control characters that stand in it on purpose.
+    """
+    echo(printable(f"ctxguard {command}: {message}", keep=keep), err=True)
     raise typer.Exit(CANNOT) from cause
 
 

@@ -26,7 +26,7 @@ _ATTEMPTS = ("made", "version", "outcome", "trigger", "tokens", "reason")
 def threads(url: Url, *, tenant: Tenant = "default", as_json: AsJson = False) -> None:
     """List the threads a store has on record, sub-agents apart, with how many versions of their context there are."""
     with opened("threads", url, tenant) as store:
-        log, found = version_log(store), _on_record(store)
+        log, found = version_log(store), on_record(store)
         if as_json:
             json_out({"threads": [_thread_data(one, log) for one in found]})
         elif not show_rows(_THREADS, (_thread_cells(one, log) for one in found)):
@@ -104,30 +104,39 @@ def version_data(version: ContextVersion) -> dict[str, Any]:
     return {**version.model_dump(mode="json"), "is_stable": version.is_stable}
 
 
-class _OnRecord(NamedTuple):
+class OnRecord(NamedTuple):
+    """A context, and how many versions of it there are."""
+
     place: ContextPlace
     versions: int
 
 
-def _on_record(store: GuardStore) -> list[_OnRecord]:
+def on_record(store: GuardStore) -> list[OnRecord]:
     """Return every context with a version or an attempt on record."""
     from langchain_ctxguard.records.versions import AUDIT, VERSIONS
 
     counts: dict[tuple[str, str], int] = {}
     for head in store.anchor().heads:
-        if head.stream.tenant == store.tenant and head.stream.kind in {VERSIONS, AUDIT}:
-            thread, namespace = json.loads(head.stream.key)
-            if thread:
-                counts[thread, namespace] = counts.get((thread, namespace), 0) + (head.seq if head.stream.kind == VERSIONS else 0)
-    return [_OnRecord(place_of(*key), count) for key, count in sorted(counts.items())]
+        if head.stream.tenant == store.tenant and head.stream.kind in {VERSIONS, AUDIT} and (key := _key(head.stream.key)) is not None:
+            counts[key] = counts.get(key, 0) + (head.seq if head.stream.kind == VERSIONS else 0)
+    return [OnRecord(place_of(*key), count) for key, count in sorted(counts.items())]
 
 
-def _thread_data(one: _OnRecord, log: VersionLog) -> dict[str, Any]:
+def _key(text: str) -> tuple[str, str] | None:
+    """Return thread and namespace of a stream; an application may have streams of its own, with keys of any form."""
+    try:
+        thread, namespace = json.loads(text)
+    except (ValueError, TypeError):
+        return None
+    return (thread, namespace) if isinstance(thread, str) and isinstance(namespace, str) and thread else None
+
+
+def _thread_data(one: OnRecord, log: VersionLog) -> dict[str, Any]:
     newest = log.newest(one.place)
     return {**one.place.model_dump(), "versions": one.versions, "newest": None if newest is None else version_data(newest)}
 
 
-def _thread_cells(one: _OnRecord, log: VersionLog) -> tuple[str, ...]:
+def _thread_cells(one: OnRecord, log: VersionLog) -> tuple[str, ...]:
     newest = log.newest(one.place)
     count = f"{one.versions} {'version' if one.versions == 1 else 'versions'}"
     last = "-" if newest is None else f"newest {newest.number}, {newest.created_at:%Y-%m-%d %H:%M:%SZ}"

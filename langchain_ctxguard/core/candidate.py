@@ -48,7 +48,10 @@ from langchain_ctxguard.domain.invariant import StructuredState
 from langchain_ctxguard.domain.standing import Mode
 from langchain_ctxguard.domain.summary import Fact, StructuredSummary, SummaryDraft
 from langchain_ctxguard.domain.value import canonical_json, digest_of
-from langchain_ctxguard.domain.version import FieldCounts
+from langchain_ctxguard.domain.version import FieldCounts, FieldNote, field_digest
+
+_NOTED = 100
+"""Control fields named in a record one by one."""
 
 _ROUNDS = 3
 """How often the control fields are looked for again after some were carried: those may have pushed others out."""
@@ -76,6 +79,8 @@ class Candidate:
     """Critical fields that this view does not tell."""
 
     fields: FieldCounts = field(default_factory=FieldCounts)
+    notes: tuple[FieldNote, ...] = ()
+    """The critical fields that the draft lost or changed, for the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +169,17 @@ class Bench:
         counts = self._counted(made)
         repaired = len(lost) - len(missing)
         return Candidate(
-            made.head, made.view, made.tokens, cleaned, dropped_keys, repaired, len(missing), diff=made.diff, missing=made.missing, fields=counts
+            made.head,
+            made.view,
+            made.tokens,
+            cleaned,
+            dropped_keys,
+            repaired,
+            len(missing),
+            diff=made.diff,
+            missing=made.missing,
+            fields=counts,
+            notes=_notes(made),
         )
 
     def _made(self, summary: StructuredSummary, bounds: Bounds) -> _Made:
@@ -268,7 +283,7 @@ class Bench:
         gain = tokens_before - done.tokens
         least = self.plan.settings.min_gain * self.material.tokens
         # In a full window a small gain that fits is better than none; only growth is refused.
-        if gain <= 0 or (gain < least and not is_full):
+        if self.plan.must_gain and (gain <= 0 or (gain < least and not is_full)):
             return f"The compaction would save {gain} of the {self.material.tokens} tokens it evicts; at least {int(least)} are asked for."
         return None
 
@@ -441,6 +456,24 @@ class Bench:
         body = body.model_copy(update={"rendered": rendered_digests(body, render_rules(situation.rules), version=version)})
         head = ContextHead(version=version, cut=kept.cut, body=body)
         return head, situation.view_of(head, material.request, kept.tail)
+
+
+def _notes(made: _Made) -> tuple[FieldNote, ...]:
+    """Return which critical fields the draft lost or changed, and which of them the view tells all the same."""
+    carried = frozenset(() if made.head.body is None else made.head.body.evidence.carried)
+    grave = [(change, change in made.diff.changed) for change in made.diff if is_grave(change)]
+    return tuple(
+        FieldNote(
+            field=field_digest(change.before.field_id),
+            kind=change.before.kind,
+            origin=change.before.origin,
+            message=change.before.message_id,
+            is_changed=is_changed,
+            how=change.how,
+            is_carried=change.before.field_id in carried,
+        )
+        for change, is_changed in grave[:_NOTED]
+    )
 
 
 def _key_before(situation: Situation, at: int) -> str | None:

@@ -33,6 +33,7 @@ from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.invariants import Broken
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, modest, widened
+from langchain_ctxguard.core.objection import STOPPED, objected
 from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.redact import WITHHELD, Redaction
 from langchain_ctxguard.core.retention import missing_rules
@@ -93,6 +94,12 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     if isinstance(found, CompactionRecord):
         return Compacted(situation.head, before, found, fields=fields_of(situation.head))
     found = replace(found, began=began)
+    is_full = plan.limit is not None and tokens_before > plan.limit
+    if (yield from objected(found, record, is_full=is_full)):
+        if is_full and plan.limit is not None:
+            yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, STOPPED))
+        stopped = yield from _left_alone(record, STOPPED)
+        return Compacted(situation.head, before, stopped, fields=fields_of(situation.head))
     if plan.prepare is not None:
         yield Prepare(plan.prepare)
     yield Show(partial(leaving_texts, found))
@@ -148,7 +155,7 @@ def _bench(
     if choice.at == 0 and not elided:
         return (yield from _left_alone(record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it."))
     material = material_of(situation, plan, choice.at, elided, count)
-    if not is_full and not can_gain(material, bounds, situation, plan.settings, count):
+    if not is_full and plan.must_gain and not can_gain(material, bounds, situation, plan.settings, count):
         return (yield from _left_alone(record, "What could leave the view is too little to gain anything by it."))
     return Bench(situation, plan, material, modest(widened(bounds, choice, plan), material, situation, count), count)
 
@@ -162,7 +169,9 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
     if asked.cleaned is not None:
         done = bench.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
         bench, done, refused = yield from _fields_settled(bench, asked, done)
-        record = record.model_copy(update={"attempts": asked.attempts, "failures": tuple(asked.failures), "fields": done.fields})
+        record = record.model_copy(
+            update={"attempts": asked.attempts, "failures": tuple(asked.failures), "fields": done.fields, "field_notes": done.notes}
+        )
         diff = done.diff
         if refused is None:
             refused = bench.verdict(done, tokens_before=tokens_before, is_full=is_full)
@@ -194,7 +203,9 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
         yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, refused or ""))
     # Nothing was carried: the previous context holds what it held.
     counts = record.fields.model_copy(update={"repaired": 0, "carried": 0, "carried_tokens": 0})
-    record = record.model_copy(update={"outcome": Outcome.REJECTED, "reason": refused, "fields": counts, "seconds": bench.seconds})
+    notes = tuple(note.model_copy(update={"is_carried": False}) for note in record.field_notes)
+    about = {"fields": counts, "field_notes": notes, "seconds": bench.seconds}
+    record = record.model_copy(update={"outcome": Outcome.REJECTED, "reason": refused, **about})
     yield Append(record)
     cooled = bench.situation.head.model_copy(update={"cool_down": int(tokens_before * COOL_DOWN)})
     return Compacted(cooled, before, record, fields=_standing(bench), diff=diff)
@@ -394,6 +405,7 @@ def _accepted(
             "kept_messages": len(done.view.messages) - len(shown),
             "zones": _zones(bench, done),
             "fields": done.fields,
+            "field_notes": done.notes,
             "dropped_keys": done.dropped_keys,
             "removed_sentences": record.removed_sentences + done.cleaned.removed_sentences,
             "downgraded_facts": done.cleaned.downgraded_facts,

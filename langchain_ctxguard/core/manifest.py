@@ -102,6 +102,9 @@ class Walk:
     def __init__(self, manifest: Manifest) -> None:
         """Begin at the open ends."""
         self.manifest = manifest
+        self.nodes: list[bytes] = []
+        """The digests of the nodes it came through."""
+
         self._names = [(height, name) for height, names in reversed(list(enumerate(manifest.levels))) for name in names]
         self._height = len(manifest.levels) - 1
 
@@ -117,6 +120,7 @@ class Walk:
             ValueError: what is there is no node.
         """
         known = {name: children(contents[name]) for name in self.needs()}
+        self.nodes += known
         self._names = [(height - 1, child) if height else (0, name) for height, name in self._names for child in (known[name] if height else (name,))]
         self._height -= 1
 

@@ -36,7 +36,7 @@ def with_reminder(messages: Sequence[BaseMessage], rules: Sequence[Constraint]) 
     There is no place while calls of the newest AI message wait for their results, and none behind an answer that is to be continued. A reminder that
     is there already is not repeated.
     """
-    if not messages or not _has_place(messages):
+    if not messages or not has_place(messages):
         return messages
     made = reminder(rules)
     if made is None or (messages[-1].name == REMINDER and messages[-1].content == made.content):
@@ -49,7 +49,8 @@ def length_without_reminder(messages: Sequence[BaseMessage]) -> int:
     return len(messages) - (1 if messages and messages[-1].name == REMINDER else 0)
 
 
-def _has_place(messages: Sequence[BaseMessage]) -> bool:
+def has_place(messages: Sequence[BaseMessage]) -> bool:
+    """Say whether a message may stand behind the last one: no calls wait for their results, and no answer is to be continued."""
     if isinstance(messages[-1], AIMessage):
         return False
     answered: set[str | None] = set()

@@ -23,7 +23,7 @@ from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.control import ControlField, FieldDiff
 from langchain_ctxguard.domain.copied import NO_COPY, Copied
-from langchain_ctxguard.domain.extensions import InvariantCheck, Redactor
+from langchain_ctxguard.domain.extensions import BeforeCompaction, InvariantCheck, Redactor
 from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.invariant import Invariant
 from langchain_ctxguard.domain.standing import Effect
@@ -165,8 +165,17 @@ class Plan:
     crossing: Crossing = field(default_factory=Crossing)
     """What crosses by being copied, and what must hold afterwards."""
 
+    must_gain: bool = True
+    """Whether a view that saves too little is refused; not where only what a conversation adds up to is wanted."""
+
     prepare: Callable[[], None] | None = None
     """Called once it is settled that something leaves the view, before anybody is asked for a summary."""
+
+    before: BeforeCompaction | None = None
+    """The application's word before a summarizer is asked."""
+
+    thread: str | None = None
+    """For that word."""
 
     clock: Callable[[], float] | None = None
     """Seconds that pass, for the record; `None`: nobody measures."""

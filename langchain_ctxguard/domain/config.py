@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -15,6 +15,7 @@ from langchain_ctxguard.domain.faults import describe, keys_of, shown
 from langchain_ctxguard.domain.field_settings import FieldSettings
 from langchain_ctxguard.domain.invariant import ConsentSettings, Implies, Invariant
 from langchain_ctxguard.domain.policy import POLICY_MODELS, ToolPolicy
+from langchain_ctxguard.domain.prefix import Price
 from langchain_ctxguard.domain.recall import RecallSettings
 from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.errors import ConfigurationError
@@ -259,6 +260,9 @@ class GuardConfig(Value):
     audit: Literal["full", "digest"] = "full"
     """What is kept of a tool call: arguments, reasons and results, apart from the record so that they can be erased; or their digests alone."""
 
+    prices: Mapping[str, Price] = {}
+    """What models cost, by `provider:model` or `model`, per million tokens in any one currency: for budgets of `cost`, and in prefix reports."""
+
     @field_validator("constraints", mode="before")
     @classmethod
     def _texts_are_constraints(cls, constraints: Any) -> Any:
@@ -274,7 +278,7 @@ class GuardConfig(Value):
     def _ids_are_unique(cls, constraints: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
         return unique_constraints(constraints)
 
-    @field_validator("compaction", "control_fields", "consents", "recall", mode="before")
+    @field_validator("compaction", "control_fields", "consents", "recall", "prices", mode="before")
     @classmethod
     def _empty_section(cls, section: Any) -> Any:
         return {} if section is None else section
@@ -368,6 +372,7 @@ _MODELS = (
     Implies,
     Constraint,
     ConstraintSource,
+    Price,
     Scope,
     PatternCheck,
     SchemaCheck,

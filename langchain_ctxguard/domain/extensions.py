@@ -11,6 +11,8 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.invariant import StructuredState
 from langchain_ctxguard.domain.policy import Policy
+from langchain_ctxguard.domain.upcoming import UpcomingCompaction
+from langchain_ctxguard.domain.version import CompactionRecord
 
 Validator = Callable[[str], "bool | str"]
 """Judges a text: `True` if it passes, `False` or the reason if it does not."""
@@ -22,6 +24,12 @@ FieldExtractor = Callable[[Sequence[BaseMessage]], Sequence[ControlField]]
 InvariantCheck = Callable[[StructuredState, StructuredState], "bool | str"]
 """Judges rules, consents, fields and tools before and after a compaction: `True` where it holds, `False` or the reason where it does not."""
 
+
+BeforeCompaction = Callable[[UpcomingCompaction], "bool | str | None"]
+"""Is asked before a compaction is made: `False` or a reason stops it."""
+
+AfterCompaction = Callable[[CompactionRecord], "str | None"]
+"""Is told of a new version; a text is shown to the model once, in the very next call."""
 
 Redactor = Callable[[str], str]
 """Returns a text without what nobody may keep: the same text for the same text."""
@@ -48,6 +56,12 @@ class Extensions:
 
     What a compaction lost is carried from the next call on.
     """
+    before_compaction: BeforeCompaction | None = None
+    """Asked before each compaction, also one asked for, and before a summarizer is: `False` or a reason stops it. One that fails stops nothing."""
+
+    after_compaction: AfterCompaction | None = None
+    """Told of each new version, once. A text it returns stands in the model's very next call and in no state; in plain graphs nobody sees it."""
+
     redact: Redactor | None = None
     """Sees every text that leaves the view before anything is made of it: summary, evidence, quotes. Where it fails on a text, that text is withheld
     and no model is asked."""

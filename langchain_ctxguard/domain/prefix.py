@@ -8,6 +8,9 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from pydantic import Field, SkipValidation
+
+from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.value import Value
 
 _MOST = 2**53
@@ -169,6 +172,22 @@ class PrefixReport(Value):
 
     tokens: int | None = None
     """Tokens sent with this call, as the caller counted them."""
+
+    thread: str | None = None
+    """Where the call was made; `None`: outside of a thread."""
+
+    namespace: str = ""
+    context_version: int = 0
+    """The version of the context that was in force; 0 before the first."""
+
+    is_reminded: bool = False
+    """The critical rules stood once more behind the last message."""
+
+    unenforced: tuple[str, ...] = ()
+    """`id@version` of the rules that promise more than anything keeps."""
+
+    rules: SkipValidation[tuple[Constraint, ...]] = Field(default=(), exclude=True, repr=False)
+    """The rules in the system message, in their order. They hold text, so they are in no written form of the report."""
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:

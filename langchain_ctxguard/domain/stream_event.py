@@ -33,7 +33,7 @@ class _Attempt(_Told):
     """Names one attempt: what begins with `compaction.started` ends with one other event of the same name."""
 
     trigger: str = ""
-    """`tokens`, `messages`, `fraction`, `requested`, `overflow`, `full`; empty where it ended before that was known."""
+    """What started it: `tokens`, `messages`, `fraction`, `requested`, `phase`, `overflow`, `full`."""
 
 
 class CompactionStarted(_Attempt):
@@ -85,7 +85,7 @@ class CompactionRejected(_Attempt):
 
 
 class CompactionSkipped(_Attempt):
-    """It was due and nothing was to be done."""
+    """It was due and nothing was done: nothing could leave the view, or the application stopped it."""
 
     type: Literal["compaction.skipped"] = "compaction.skipped"
     version: int
@@ -245,6 +245,16 @@ def events_json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of one event."""
     schema = STREAM_EVENT.json_schema(mode="serialization")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Stream event of langchain-ctxguard", **schema}
+
+
+def events_table() -> str:
+    """Return the events as a Markdown table: types, what happened, and the keys beside those of every event."""
+    lines = ["| `type` | what happened | keys |", "| --- | --- | --- |"]
+    for one in get_args(StreamEvent):
+        types = ", ".join(f"`{name}`" for name in get_args(one.model_fields["type"].annotation))
+        keys = ", ".join(f"`{name}`" for name in one.model_fields if name not in _Told.model_fields and name != "type")
+        lines.append(f"| {types} | {one.__doc__} | {keys} |")
+    return "\n".join(lines)
 
 
 def _by_type() -> dict[str, type[StreamEvent]]:

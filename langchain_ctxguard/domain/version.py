@@ -6,8 +6,10 @@ from enum import StrEnum
 from typing import Literal
 
 from langchain_ctxguard.domain.citation import ConsentCitation
+from langchain_ctxguard.domain.control import ChangeKind, FieldKind
 from langchain_ctxguard.domain.copied import CopyRecord
-from langchain_ctxguard.domain.value import Value
+from langchain_ctxguard.domain.origin import Origin
+from langchain_ctxguard.domain.value import Value, digest_of
 
 
 class Outcome(StrEnum):
@@ -92,6 +94,30 @@ class FieldCounts(Value):
     carried_tokens: int = 0
 
 
+class FieldNote(Value):
+    """One critical control field that a draft lost or changed: which one, where it was said, what became of it. Not its value."""
+
+    field: str
+    """`field_digest` of its id: whoever holds the context of the version finds the value by it."""
+
+    kind: FieldKind
+    origin: Origin = "user"
+    message: str | None = None
+    """Key of the message that said it."""
+
+    is_changed: bool = False
+    """The draft told another value; otherwise it told none."""
+
+    how: ChangeKind | None = None
+    is_carried: bool = False
+    """It stands in the new view word for word; otherwise the view does not tell it as it was."""
+
+
+def field_digest(field_id: str) -> str:
+    """Return by what a record names a control field: its id holds words of the conversation."""
+    return digest_of(field_id)[:24]
+
+
 class CompactionRecord(Value):
     """One attempt, in numbers and names. No text of the conversation."""
 
@@ -135,6 +161,9 @@ class CompactionRecord(Value):
     kept_messages: int = 0
     zones: ZoneTokens = ZoneTokens()
     fields: FieldCounts = FieldCounts()
+    field_notes: tuple[FieldNote, ...] = ()
+    """The critical ones that were repaired, lost or changed, one by one; of very many the first 100."""
+
     head_fault: str | None = None
     """Why a head that was given counted for nothing and the whole history was the view."""
 
@@ -217,7 +246,14 @@ EventKind = Literal[
     "messages_brought_back",
     "message_recalled",
     "rolled_back",
-    "compaction_stopped",
+    "version_renumbered",
+    "extension_failed",
+    "reconciled",
+    "call_held",
+    "check_blocks",
+    "waived",
+    "repeat_answered",
+    "turned_down_answered",
 ]
 """What there is besides compaction attempts."""
 

@@ -14,9 +14,10 @@ from langchain_ctxguard.core.remind import reminder, with_reminder
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.graph.hatches import Hatches
+from langchain_ctxguard.graph.paid import Paid
 from langchain_ctxguard.graph.prefix import PrefixWatch
 from langchain_ctxguard.graph.reading import Call, Reading
-from langchain_ctxguard.graph.steps import Ask, Check, Step, sending
+from langchain_ctxguard.graph.steps import Ask, Check, Step, place_of, sending
 from langchain_ctxguard.graph.verify import MAX_RETRIES, Failure, Verifier, asking_again, failures, final_answer, stopped, withheld
 
 
@@ -31,6 +32,7 @@ class Answers:
         remind: Literal["off", "critical"],
         watch: PrefixWatch | None,
         hatches: Hatches,
+        paid: Paid,
     ) -> None:
         """Bind who checks, who is told, and whether the critical rules stand once more at the end."""
         self._verifier = verifier
@@ -38,14 +40,16 @@ class Answers:
         self._remind = remind
         self._watch = watch
         self._hatches = hatches
+        self._paid = paid
 
     def asked(self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None, tokens: int | None) -> Generator[Step, Any, Any]:
         """Call the model with the view, reminded of the critical rules at its end if so set, and tell the hooks what became of its prefix."""
         messages = self.reminded(sent.messages, call.rules)
-        if messages is not sent.messages:
+        is_reminded = messages is not sent.messages
+        if is_reminded:
             sent = sending(sent, sent.system_message, messages)
         if self._watch is None:
-            return (yield Ask(sent))
+            return (yield from self._paid.for_answer(call, (yield Ask(sent))))
         watched = self._watch.before(
             call.thread if call.thread != (None, "") else None,
             model=sent.model,
@@ -61,12 +65,15 @@ class Answers:
             response = yield Ask(sent)
         report = watched.after(response)
         if report is not None:
-            self._record(report)
-        return response
+            place = place_of(call)
+            where = {} if place is None else {"thread": place.thread, "namespace": place.namespace}
+            about = {**where, "context_version": (head or reading.head).version, "is_reminded": is_reminded}
+            self._record(report.model_copy(update={**about, "rules": call.rules, "unenforced": call.unenforced}))
+        return (yield from self._paid.for_answer(call, response))
 
-    def verified(self, sent: ModelRequest[Any], response: ModelResponse[Any], rules: tuple[Constraint, ...]) -> Generator[Step, Any, Any]:
+    def verified(self, sent: ModelRequest[Any], response: ModelResponse[Any], call: Call) -> Generator[Step, Any, Any]:
         """Return the response once its final answer passes the checks of the rules; ask again where a rule says so."""
-        checks = self._verifier.checks_for_answer(rules)
+        checks = self._verifier.checks_for_answer(call.rules)
         if not checks:
             return response
         for attempt in range(MAX_RETRIES + 1):
@@ -83,7 +90,8 @@ class Answers:
                 raise stopped(grave)
             again = [*sent.messages, *asking_again(answer, grave)]
             try:
-                response = yield Ask(sending(sent, sent.system_message, self.reminded(again, rules)))
+                asked = sending(sent, sent.system_message, self.reminded(again, call.rules))
+                response = yield from self._paid.for_answer(call, (yield Ask(asked)))
             except ContextOverflowError as overflow:
                 raise stopped(grave) from overflow
         return response

@@ -13,6 +13,7 @@ from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
 from langchain_ctxguard.domain.approval import Approver
+from langchain_ctxguard.domain.value import digest_of
 from langchain_ctxguard.graph.reading import as_messages
 from langchain_ctxguard.graph.subject import subject_in
 
@@ -81,8 +82,12 @@ class Site:
         """Return the site with the run named after the request that started it, where the runtime names none."""
         if self.run is not None:
             return self
-        request = next((message for message in reversed(messages) if isinstance(message, HumanMessage) and message.id), None)
-        return self if request is None else replace(self, run=f"request/{request.id}")
+        request = next((message for message in reversed(messages) if isinstance(message, HumanMessage)), None)
+        if request is None:
+            return self
+        # Some graphs keep messages without ids; a request is then known by what it says and how many came before it.
+        name = request.id or f"{sum(isinstance(one, HumanMessage) for one in messages)}/{digest_of(request.text)[:16]}"
+        return replace(self, run=f"request/{name}")
 
 
 def site_now(subject: str | None, runtime: Any = None) -> Site:

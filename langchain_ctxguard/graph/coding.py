@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol
 
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.reading import Call
+from langchain_ctxguard.ports import WorkRecord
 
 
 class Coding(Protocol):
@@ -24,27 +24,43 @@ class Coding(Protocol):
     def preparing(self, call: Call, model: Any) -> Callable[[], None] | None:
         """Return what is to be done before a compaction, `None` for nothing."""
 
-    def lead(self, call: Call, version: int) -> HumanMessage | None:
-        """Return what a context that was compacted shows of the work, `None` for nothing. It changes with the version and with the status alone."""
-
-
-class Observer(Protocol):
-    """Looks at a tool call before and after it runs."""
-
-    blocks: bool
-
-    def began(self, request: ToolRequest) -> Any:
-        """Take notice of what a call is about to touch; what is returned is given to `ended`."""
-
-    def ended(self, request: ToolRequest, before: Any, *, is_done: bool, text: str) -> None:
-        """Take notice of what a call has changed.
+    def lead(self, call: Call, version: int, room: int, shown: Sequence[BaseMessage]) -> HumanMessage | None:
+        """Return what a context that was compacted shows of the work, `None` for nothing. It changes with the version and with the status alone.
 
         Args:
-            request: The call, with the arguments that ran.
-            before: What `began` returned.
-            is_done: It reports no failure.
-            text: What it answered.
+            call: The model call.
+            version: Of the context.
+            room: In characters.
+            shown: What else the context shows.
         """
+
+    def purge_thread(self, thread: str) -> int:
+        """Erase what is kept of a thread's work on record, and return how many texts that were."""
+
+
+class Reconciling(WorkRecord, Protocol):
+    """Compares what the work log shows with the workspace, after a compaction and before the next change."""
+
+    def status(self, thread: str, namespace: str, version: int, room: int) -> str:
+        """Return what a look at the workspace found, in words for the context of this version, in so many characters; empty: nothing to say.
+
+        It is asked at each model call of a compacted context, and looks anew once for each version.
+        """
+
+
+MOST_ROOM = 8_000
+LEAST_ROOM = 800
+_SHARE = 0.08
+
+
+def room_of(tokens: int) -> int:
+    """Return how many characters a context of so many tokens shows of the work.
+
+    >>> room_of(128_000), room_of(1_000)
+    (8000, 800)
+    """
+    # Four characters are about a token of code and English.
+    return max(LEAST_ROOM, min(MOST_ROOM, int(tokens * 4 * _SHARE)))
 
 
 def named_system(coding: Coding | None, given: SystemMessage | None, thread: tuple[str | None, str]) -> SystemMessage | None:
@@ -61,9 +77,9 @@ def named_system(coding: Coding | None, given: SystemMessage | None, thread: tup
     return given.model_copy(update={"content": [*blocks, block]})
 
 
-def worked(coding: Coding | None, call: Call, version: int) -> Generator[Work, Any, HumanMessage | None]:
+def worked(coding: Coding | None, call: Call, version: int, room: int, shown: Sequence[BaseMessage]) -> Generator[Work, Any, HumanMessage | None]:
     """Return what a compacted context shows of the work, asked off the event loop where that may block."""
     if coding is None or version < 1:
         return None
-    found: HumanMessage | None = yield Work(lambda: coding.lead(call, version), coding.blocks)
+    found: HumanMessage | None = yield Work(lambda: coding.lead(call, version, room, shown), coding.blocks)
     return found

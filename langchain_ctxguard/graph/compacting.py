@@ -17,10 +17,11 @@ from langchain_ctxguard.core.situation import Crossing, FieldPlan
 from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.copied import NO_COPY, Copied
-from langchain_ctxguard.domain.extensions import Redactor
-from langchain_ctxguard.domain.version import CompactionRecord, Outcome
+from langchain_ctxguard.domain.extensions import Extensions
+from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Outcome
 from langchain_ctxguard.engine import Engine, Person, summarizer_of
 from langchain_ctxguard.errors import ContextBudgetError, InvariantError
+from langchain_ctxguard.graph.afterwards import Afterwards
 from langchain_ctxguard.graph.coding import Coding
 from langchain_ctxguard.graph.due import Due
 from langchain_ctxguard.graph.eviction import StateChange
@@ -57,7 +58,7 @@ class Compacting:
         late: LateFindings,
         thread_record: ThreadRecord,
         on_record: OnRecord | None,
-        redact: Redactor | None,
+        extensions: Extensions,
         standing: StandingLog,
         coding: Callable[[], Coding | None],
     ) -> None:
@@ -75,18 +76,25 @@ class Compacting:
         self._late = late
         self._thread_record = thread_record
         self._on_record = on_record
-        self._redact = redact
+        self._redact = extensions.redact
+        self._before = extensions.before_compaction
+        self.afterwards = Afterwards(extensions.after_compaction, count=count, record=engine.record)
         self._standing = standing
         self._coding = coding
         self._drafts = Drafts()
 
     def made(self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None, change: StateChange) -> Generator[Drive | Work, Any, Made]:
         """Drive a compaction, put what it came to on record, and return the head to store and the view to send."""
-        made = yield from self._made(attempt, reading, model=model, run=run, change=change)
+        made, is_repeat = yield from self._made(attempt, reading, model=model, run=run, change=change)
         yield from closed(attempt.why, attempt.call.where, self._standing, self._thread_record.unread, blocks=self._thread_record.blocks)
+        if made.is_new and made.head is not None and not is_repeat:
+            self.afterwards.made(attempt.call.thread, made.head, made.record, limit=attempt.limit)
         return made
 
-    def _made(self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None, change: StateChange) -> Generator[Drive | Work, Any, Made]:
+    def _made(
+        self, attempt: Attempt, reading: Reading, *, model: Any, run: str | None, change: StateChange
+    ) -> Generator[Drive | Work, Any, tuple[Made, bool]]:
+        """Return what was made, and whether it was made before for a model call that failed since."""
         crossing = yield from self._thread_record.crossing(attempt.call)
         call, drive = attempt.call, self._drive(attempt, model, crossing)
         place, on_record = place_of(call), self._on_record
@@ -99,21 +107,23 @@ class Compacting:
         head = self._settled(attempt, reading, result, model=model, run=run, is_repeat=drive.is_repeat)
         view: Compiled | None = result.view
         if on_record is None or place is None or drive.is_repeat:
-            return Made(head, view, result.record, is_new=result.is_new)
+            return Made(head, view, result.record, is_new=result.is_new), drive.is_repeat
         if not result.is_new or head is None:
             yield from on_record.noted(place, result.record)
-            return Made(head, view, result.record, is_new=False)
+            return Made(head, view, result.record, is_new=False), False
         stored = yield from on_record.committed(place, reading.head, head, result.record, call.messages, change)
         if stored is None:
             self._memory.forget_waiting(call)
             window, is_known = self._windows.of(model)
             if is_known and reading.tokens > window:
                 raise full(reading.tokens, window, "the store could not take the version that would have made room")
-            return Made(None, None, result.record, is_new=False)
+            return Made(None, None, result.record, is_new=False), False
         if stored.version != head.version:
-            # Somebody else had taken the number: what is sent says the one it has now.
+            # Somebody else had taken the number: what is sent says the one it has now, and whoever was told of the attempt is told of it.
+            detail = f"Version {head.version} was taken by somebody else; what was made is version {stored.version}."
+            self._engine.record(ContextEvent(kind="version_renumbered", detail=detail, version=stored.version))
             view = self._reader.situation(replace(call, raw_head=stored.to_dict())).situation.view()
-        return Made(stored, view, result.record, is_new=True)
+        return Made(stored, view, result.record.model_copy(update={"version": stored.version}), is_new=True), False
 
     def _drive(self, attempt: Attempt, model: Any, crossing: Crossing) -> Drive:
         situation = self._reader.situation(attempt.call).situation
@@ -121,7 +131,7 @@ class Compacting:
         if waiting is not None and _tells(waiting.head, crossing.copied):
             return Drive(_again(waiting), None, is_repeat=True, facts={"is_repeat": True, "version": waiting.head.version})
         summarizer = self._summarizer or (summarizer_of(model) if model is not None else None)
-        settings, coding = self._settings, self._coding()
+        settings, coding, place = self._settings, self._coding(), place_of(attempt.call)
         plan = Plan(
             settings=settings,
             trigger=attempt.why,
@@ -135,6 +145,8 @@ class Compacting:
             prepare=None if coding is None else coding.preparing(attempt.call, model),
             clock=time.perf_counter,
             redact=self._redact,
+            before=self._before,
+            thread=None if place is None else place.thread,
             crossing=crossing,
             todos=attempt.call.todos,
             can_read=READ_TOOL in self._reader.tool_names(attempt.call.tools),
@@ -153,7 +165,6 @@ class Compacting:
             "constraints": rules_fingerprint(situation.rules),
             "consents": crossing.copied.digest,
         }
-        place = place_of(attempt.call)
         if place is not None:
             facts.update(thread=place.thread, namespace=place.namespace)
         return Drive(compaction_flow(situation, plan, self._count), summarizer, person=person, facts=facts)

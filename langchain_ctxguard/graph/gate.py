@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
@@ -14,13 +15,13 @@ from langchain_core.tools import tool as as_tool
 from langchain_ctxguard.backends.paths import LocalPaths
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.core.authorize import traits_of
-from langchain_ctxguard.core.budgets import usage_of
 from langchain_ctxguard.core.call_case import Call, Judge, Settled, ToolFlow
 from langchain_ctxguard.core.judge import PolicyJudge
 from langchain_ctxguard.core.origins import Origins
 from langchain_ctxguard.core.paths import PathFacts
 from langchain_ctxguard.core.tool_batch import tool_batch_flow
 from langchain_ctxguard.core.tool_call import tool_call_flow
+from langchain_ctxguard.core.usage import counted_for
 from langchain_ctxguard.domain.budget import Usage
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.policy import Decision, Finding, Policy, Surface, ToolRequest, Verdict
@@ -32,6 +33,7 @@ from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.call_site import Site, site_now
 from langchain_ctxguard.graph.guarded_tool import gate_of, guarded
 from langchain_ctxguard.graph.left_state import Archived, LeftState
+from langchain_ctxguard.graph.model_usage import ModelUsage
 from langchain_ctxguard.graph.tool_arguments import parsed_arguments
 from langchain_ctxguard.graph.tool_run import Asking, ToolRun
 from langchain_ctxguard.ports import Clock, ConsentReading, WorkRecord
@@ -40,6 +42,7 @@ from langchain_ctxguard.records.budgets import BudgetLog
 from langchain_ctxguard.records.call_records import AuditDetail, CallRecords
 from langchain_ctxguard.records.ledgers import CallLedgers
 from langchain_ctxguard.records.standing import StandingLog
+from langchain_ctxguard.records.usage import UsageLog
 
 _THREADS = 256
 _TOOLS = 1_024
@@ -58,18 +61,21 @@ class ToolGate:
         clock: Callable[[], datetime],
         subject: str | None = None,
         paths: PathFacts | None = None,
-        prices: PriceTable | None = None,
+        usage: ModelUsage,
         facts: Callable[[Site], CallFacts] | None = None,
         archived: Archived | None = None,
+        evicts: bool = False,
+        left: Callable[[Site], Left] | None = None,
     ) -> None:
         """Bind the policy and the records."""
         self.policy = tuple(policy)
         self.engine = engine
-        self.ledgers = ledgers
+        # Nothing public leads to them: whoever can append to an approval's stream can agree in a person's place.
+        self._ledgers = ledgers
         self.clock = clock
         self._subject = subject
         self._paths = paths or LocalPaths()
-        self._prices = prices
+        self._usage = usage
         self._twins: Bounded[tuple[BaseTool, BaseTool]] = Bounded(_TOOLS)
         self._by_name: Bounded[BaseTool] = Bounded(_TOOLS)
         self._origins: Bounded[Origins] = Bounded(_THREADS)
@@ -80,8 +86,15 @@ class ToolGate:
 
         self._facts = facts or _nothing
         self._archived = archived
-        self._left = None if archived is None else LeftState(archived)
+        self._evicts = evicts
+        self._left = None if archived is None or not evicts else LeftState(archived)
+        self._left_of = left or (lambda _: Left.NOTHING)
+        self._root_sites: Bounded[Site] = Bounded(_THREADS)
         self._read_to: Bounded[int] = Bounded(_THREADS)
+
+    def add_policy(self, policy: Policy) -> None:
+        """Have one more policy decide about every call; the strictest verdict holds."""
+        self.policy = (*self.policy, policy)
 
     def attend(self, work: WorkRecord) -> None:
         """Have the record of an agent's work heard before each call, and told after it, whichever way the call comes by here.
@@ -89,11 +102,11 @@ class ToolGate:
         Raises:
             ConfigurationError: another one is heard already.
         """
-        if self.ledgers.work is not None and self.ledgers.work is not work:
+        if self._ledgers.work is not None and self._ledgers.work is not work:
             msg = "This guard keeps a record of an agent's work already, in another workspace. Nothing was changed; make a guard for each workspace."
             raise ConfigurationError(msg)
         # It looks at files and may run a check, so no event loop waits for it.
-        self.ledgers = replace(self.ledgers, work=work, blocks=True)
+        self._ledgers = replace(self._ledgers, work=work, blocks=True)
 
     def tools(self, tools: Sequence[Any]) -> list[Any]:
         """Return the tools guarded; those the policy hides are left out, and those of the provider, which nothing here can guard, are reported."""
@@ -157,14 +170,14 @@ class ToolGate:
         found = self._batch(calls, tools)
         if found is not None:
             flow, hands = found
-            self.engine.run(flow, name="tool_questions", ledgers=self.ledgers, hands=hands)
+            self.engine.run(flow, name="tool_questions", ledgers=self._ledgers, hands=hands)
 
     async def aask_about(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]], tools: Sequence[BaseTool]) -> None:
         """Do as `ask_about` does, without blocking the event loop."""
         found = self._batch(calls, tools)
         if found is not None:
             flow, hands = found
-            await self.engine.arun(flow, name="tool_questions", ledgers=self.ledgers, hands=hands)
+            await self.engine.arun(flow, name="tool_questions", ledgers=self._ledgers, hands=hands)
 
     def _batch(self, calls: Sequence[tuple[BaseTool, Mapping[str, Any]]], tools: Sequence[BaseTool]) -> tuple[ToolFlow[None], Asking] | None:
         site = self.site(None)
@@ -187,6 +200,7 @@ class ToolGate:
         messages = site.messages
         if site.thread is not None and messages and self._is_root(site, messages):
             self._roots.put(site.thread, messages)
+            self._root_sites.put(site.thread, site)
         root = self._roots.get(site.thread) if site.thread is not None else messages
         return site if not root else site.seen_by(root)
 
@@ -213,20 +227,50 @@ class ToolGate:
         )
 
     def usage(self, site: Site, periods: tuple[str, ...]) -> dict[Period, Usage]:
-        """Return what the models of the thread and of the run have used, from the messages in sight and those that left the state."""
+        """Return what the models of thread, run and day have used: the record of it, brought up to what is in sight and what left the state."""
         messages = self._seen(site)
-        if messages is None:
-            return {}
-        found: dict[Period, Usage] = {}
         try:
-            if "thread" in periods:
-                found["thread"] = usage_of([*self._gone(site, messages, LeftState.before), *messages], self._prices)
-            if "run" in periods:
-                found["run"] = usage_of([*self._gone(site, messages, LeftState.since_request), *_since_request(messages)], self._prices)
+            if messages is not None:
+                gone = self._gone(site, messages, LeftState.before)
+                recent = len(self._gone(site, messages, LeftState.since_request)) if gone else 0
+                own = site.messages
+                self._usage.seen(site, [messages] if own is None or own is messages else [messages, own], gone, recent)
+            return self._usage.of(site, periods, is_seen=messages is not None)
         except StoreError:
-            # What left the state cannot be read, so nobody can tell what was used.
+            # Nobody can tell what was used.
             return {}
-        return found
+
+    @property
+    def counts_usage(self) -> bool:
+        """Say whether what models use has to be counted: a budget looks at it."""
+        return self._usage.is_wanted
+
+    def note_said(self, site: Site, before: Sequence[BaseMessage], answers: Sequence[BaseMessage]) -> None:
+        """Count what a model answered; see `ModelUsage.said`.
+
+        Raises:
+            StoreError: it cannot be put on record.
+        """
+        self._usage.said(site, before, answers)
+
+    def note_seen(self, site: Site, messages: Sequence[BaseMessage]) -> None:
+        """Count what stands in a conversation and was not counted yet.
+
+        Raises:
+            StoreError: it cannot be put on record.
+        """
+        self._usage.seen(site, [messages])
+
+    def model_site(self, messages: Sequence[BaseMessage]) -> Site:
+        """Return where a model is called that is sent these messages: of a sub-agent the run is that of the thread it works for."""
+        site = site_now(self._subject)
+        if site.thread is None:
+            return site.seen_by(messages)
+        if messages and self._is_root(site, messages):
+            # A sub-agent whose tools are guarded belongs to this run, also where no tool of the thread's own agent is.
+            self._roots.put(site.thread, messages)
+        root = self._roots.get(site.thread)
+        return site if not root else site.seen_by(root)
 
     def _gone(
         self, site: Site, messages: Sequence[BaseMessage], find: Callable[[LeftState, str, Sequence[BaseMessage]], list[BaseMessage]]
@@ -247,12 +291,20 @@ class ToolGate:
     def settle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Judge a call, and run it where it is allowed."""
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
-        return self.engine.run(flow, name="tool_call", ledgers=self.ledgers, hands=hands, facts=_facts_of(request))
+        return self.engine.run(flow, name="tool_call", ledgers=self._ledgers, hands=hands, facts=_facts_of(request))
 
     async def asettle(self, request: ToolRequest, site: Site, hands: ToolRun) -> Settled:
         """Do as `settle` does, without blocking the event loop."""
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
-        return await self.engine.arun(flow, name="tool_call", ledgers=self.ledgers, hands=hands, facts=_facts_of(request))
+        return await self.engine.arun(flow, name="tool_call", ledgers=self._ledgers, hands=hands, facts=_facts_of(request))
+
+    def forget_thread(self, thread: str) -> None:
+        """Forget what this process knows of who said what in a thread: it is read anew, as far as it is still there."""
+        for known in (self._roots, self._root_sites, self._read_to):
+            known.drop(thread)
+        self._origins.drop_where(lambda key: isinstance(key, tuple) and key[0] == thread)
+        if self._left is not None:
+            self._left.forget(thread)
 
     def judge(self, request: ToolRequest, site: Site) -> PolicyJudge:
         """Return who decides about a call; what was said in the thread is read where a rule looks at it."""
@@ -260,11 +312,19 @@ class ToolGate:
         if not judge.needs(request, self.clock()).origins:
             return judge
         try:
-            origins = self._said(site)
+            left = self._left_all(site)
+            origins = None if Left.LOST in left else self._said(site, is_archived=Left.ARCHIVED in left)
         except StoreError:
             # What left the state cannot be read, so nobody can tell where a value comes from.
             return PolicyJudge((*self.policy, _unread), paths=self._paths)
+        if origins is None:
+            return PolicyJudge((*self.policy, _lost), paths=self._paths)
         return PolicyJudge(self.policy, paths=self._paths, origins=origins, fields=self._facts(site).fields)
+
+    def _left_all(self, site: Site) -> set[Left]:
+        """Return what became of the messages of the state in sight, and of that of the thread a sub-agent works for."""
+        root = self._root_sites.get(site.thread) if site.thread is not None else None
+        return {self._left_of(one) for one in ([site] if root is None or site.is_root else [root, site])}
 
     @property
     def fingerprint(self) -> str:
@@ -280,23 +340,23 @@ class ToolGate:
             shares_task=site.shares_task,
             constraints=known.constraints,
             context_version=known.version,
-            siblings=() if self.ledgers.work is None else site.siblings,
-            is_work=self.ledgers.work is not None,
+            siblings=() if self._ledgers.work is None else site.siblings,
+            is_work=self._ledgers.work is not None,
         )
 
     def _seen(self, site: Site) -> Sequence[BaseMessage] | None:
         root = self._roots.get(site.thread) if site.thread is not None else None
         return site.messages if root is None else root
 
-    def _said(self, site: Site) -> tuple[Origins, ...]:
-        """Return who said what: in the root thread, and in the sub-agent that calls."""
+    def _said(self, site: Site, *, is_archived: bool) -> tuple[Origins, ...]:
+        """Return who said what: in the root thread, its archive where messages may have left the state, and in the sub-agent that calls."""
         root = self._roots.get(site.thread) if site.thread is not None else None
         own = site.messages
         found = [] if root is None else [self._followed((site.thread, ""), root, is_root=True)]
         if own and own is not root:
             # What a sub-agent is told as its task was written by the agent that called it, not by a person.
             found.append(self._followed((site.thread, site.namespace), own, is_root=site.thread is None and site.is_root))
-        if self._archived is not None and site.thread is not None:
+        if self._archived is not None and site.thread is not None and (self._evicts or is_archived):
             try:
                 self._learn_archived(site.thread, self._followed((site.thread, ""), (), is_root=True), self._archived)
             except BlobMissingError:
@@ -325,11 +385,6 @@ class ToolGate:
 def _facts_of(request: ToolRequest) -> dict[str, Any]:
     """Return what a trace shows of a call beforehand."""
     return {"tool": request.tool, "call_id": request.call_id, "thread": request.thread, "namespace": request.namespace}
-
-
-def _since_request(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    place = next((place for place in range(len(messages) - 1, -1, -1) if messages[place].type == "human"), 0)
-    return messages[place:]
 
 
 def _is_mcp(tool: BaseTool) -> bool:
@@ -377,6 +432,26 @@ class CallFacts:
     """Whether the state in sight was never compacted."""
 
 
+class Left(StrEnum):
+    """What became of the messages before the cut of a state."""
+
+    NOTHING = "nothing"
+    """None is missing."""
+
+    ARCHIVED = "archived"
+    """Those that are missing are on record."""
+
+    LOST = "lost"
+    """Some are missing that are not on record."""
+
+
+def _lost(request: ToolRequest) -> Verdict:
+    reason = "messages that this context was made of are neither in its state nor in its archive, so nobody can tell where the arguments come from"
+    instead = "Copy the thread with `ContextCheckpointer.copy_thread`, open the store it was written with, or begin a new thread."
+    finding = Finding(rule="archive", key="require_origin", decision=Decision.DENY, reason=reason, instead=instead)
+    return Verdict(decision=Decision.DENY, tool=request.tool, findings=(finding,))
+
+
 def _unread(request: ToolRequest) -> Verdict:
     reason = "what was said before cannot be read, so nobody can tell where the arguments come from"
     finding = Finding(rule="archive", key="require_origin", decision=Decision.DENY, reason=reason, instead="Try again once the store answers.")
@@ -400,6 +475,8 @@ def gate_for(
     prices: PriceTable | None = None,
     facts: Callable[[Site], CallFacts] = _nothing,
     archived: Archived | None = None,
+    evicts: bool = False,
+    left: Callable[[Site], Left] | None = None,
 ) -> ToolGate:
     """Return the gate of a policy over a store; without a store, over one in memory."""
     kept = store if store is not None else GuardStore.open("memory://", clock=clock)
@@ -412,7 +489,10 @@ def gate_for(
         standing=standing or StandingLog(kept.log, tenant=kept.tenant, clock=clock),
         blocks=kept.is_durable or consents is not None,
     )
-    return ToolGate(policy, engine=engine, ledgers=ledgers, clock=moment, subject=subject, prices=prices, facts=facts, archived=archived)
+    usage = ModelUsage(UsageLog(kept, counted_for(policy), clock=moment), prices)
+    return ToolGate(
+        policy, engine=engine, ledgers=ledgers, clock=moment, subject=subject, usage=usage, facts=facts, archived=archived, evicts=evicts, left=left
+    )
 
 
 def _now() -> datetime:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_ctxguard.backends.forked import ForkSafeLock
 from langchain_ctxguard.backends.message_state import State
@@ -20,8 +20,24 @@ from langchain_ctxguard.graph.recent_contents import Place, RecentContents
 _LARGEST = 400_000
 """Digests of stored content kept in mind, over all threads."""
 
+_FEW = 16
+"""What a manifest of more items leads to is kept in mind."""
+
+_THREADS = 256
+"""Threads whose newest manifests are kept in mind."""
+
+_TURNS = 32
+"""Locks for storing, shared by all threads."""
+
 _LISTS = 4
 """Lists of objects kept in mind for one thread: a run has one for each of its subgraphs."""
+
+
+class Listed(NamedTuple):
+    """What a manifest leads to."""
+
+    items: Sequence[bytes]
+    nodes: Sequence[bytes]
 
 
 class Snapshot:
@@ -38,6 +54,10 @@ class Snapshot:
         self._names: list[bytes] = []
         self._lock = ForkSafeLock()
 
+    def __len__(self) -> int:
+        """Return how many objects were added."""
+        return len(self._names)
+
     def add(self, objects: Sequence[tuple[Any, bytes, State]]) -> None:
         """Keep the digests of objects, and their states as they were when they were written."""
         with self._lock:
@@ -51,19 +71,27 @@ class Snapshot:
 
     def names_of(self, values: Sequence[Any]) -> list[bytes | None]:
         """Return the digest of each object that is here and was not changed since."""
-        index, kinds, fields, extras, names = self._index, self._kinds, self._fields, self._extras, self._names
-        found: list[bytes | None] = []
-        for value in values:
-            at = index.get(id(value))
-            if at is None or type(value) is not kinds[at]:
-                found.append(None)
-                continue
-            try:
-                is_same: bool = value.__dict__ == fields[at] and value.__pydantic_extra__ == extras[at]
-            except RecursionError:
-                is_same = False
-            found.append(names[at] if is_same else None)
-        return found
+        found = list(map(self._index.get, map(id, values)))
+        try:
+            return self._same(values, found)
+        except RecursionError:
+            # One of them holds itself.
+            return [self._same_or_none(value, at) for value, at in zip(values, found, strict=True)]
+
+    def _same(self, values: Sequence[Any], found: Sequence[int | None]) -> list[bytes | None]:
+        kinds, fields, extras, names = self._kinds, self._fields, self._extras, self._names
+        return [
+            names[at]
+            if at is not None and type(value) is kinds[at] and value.__dict__ == fields[at] and value.__pydantic_extra__ == extras[at]
+            else None
+            for value, at in zip(values, found, strict=True)
+        ]
+
+    def _same_or_none(self, value: Any, at: int | None) -> bytes | None:
+        try:
+            return self._same([value], [at])[0]
+        except RecursionError:
+            return None
 
 
 class Known:
@@ -73,6 +101,9 @@ class Known:
         """Begin knowing nothing."""
         self._snapshots: dict[str, list[Snapshot]] = {}
         self._stored: OrderedDict[str, tuple[Place, dict[bytes, bytes | None]]] = OrderedDict()
+        self._nodes_named: dict[str, tuple[Place, dict[bytes, bytes]]] = {}
+        self._turns = [ForkSafeLock() for _ in range(_TURNS)]
+        self._lists: Bounded[dict[tuple[Place, bytes], Listed]] = Bounded(_THREADS)
         self._places: Bounded[tuple[float, Place]] = Bounded(1_024)
         self.contents = RecentContents()
         """Contents this process read or wrote lately."""
@@ -87,15 +118,28 @@ class Known:
         """Keep where digests of a thread hold, and when the store was asked."""
         self._places.put(place.thread, (asked, place))
 
+    def listed(self, data: bytes, place: Place) -> Listed | None:
+        """Return what a manifest leads to, if it was written or read lately."""
+        return (self._lists.get(place.thread) or {}).get((place, data))
+
+    def keep_list(self, data: bytes, listed: Listed, place: Place) -> None:
+        """Keep what a manifest leads to: it never leads to anything else."""
+        if len(listed.items) <= _FEW:
+            return
+        others = [one for one in (self._lists.get(place.thread) or {}).items() if one[0] != (place, data)]
+        self._lists.put(place.thread, dict([*others[1 - _LISTS :], ((place, data), listed)]))
+
     def names_of(self, values: Sequence[Any], place: Place) -> list[bytes | None]:
         """Return the digest of each object that is known there and was not changed since, else `None`."""
         found: list[bytes | None] = [None] * len(values)
-        for snapshot in self._snapshots.get(place.thread, ()):
-            if snapshot.place == place:
-                here = snapshot.names_of(values)
-                found = here if not any(found) else [one or other for one, other in zip(found, here, strict=True)]
-                if all(found):
-                    break
+        left: Sequence[int] = range(len(values))
+        # The longest first: as a rule it has all but the newest.
+        for snapshot in sorted(self._snapshots.get(place.thread, ()), key=len, reverse=True):
+            if snapshot.place == place and left:
+                here = snapshot.names_of(values if len(left) == len(values) else [values[index] for index in left])
+                for index, name in zip(left, here, strict=True):
+                    found[index] = name
+                left = [index for index in left if found[index] is None]
         return found
 
     def remember(self, objects: Iterable[tuple[Any, bytes, State | None]], place: Place, *, is_read: bool = False) -> None:
@@ -152,9 +196,27 @@ class Known:
             stored = self._at(place)
             stored.update({name: content if is_node(content) else None for name, content in contents.items()})
             self._stored[place.thread] = (place, stored)
+            self._named(place).update({content: name for name, content in contents.items() if is_node(content)})
             self._stored.move_to_end(place.thread)
             while sum(len(some) for _, some in self._stored.values()) > _LARGEST and len(self._stored) > 1:
-                self._stored.popitem(last=False)
+                thread, _ = self._stored.popitem(last=False)
+                self._nodes_named.pop(thread, None)
+
+    def node_names(self, place: Place) -> Mapping[bytes, bytes]:
+        """Return the digests of known nodes, by content: to look there costs less than to make one."""
+        with self._lock:
+            return self._named(place)
+
+    def turn(self, thread: str) -> ForkSafeLock:
+        """Return what makes those who store contents of a thread go one after the other: the second need not store what the first just did."""
+        return self._turns[hash(thread) % len(self._turns)]
+
+    def _named(self, place: Place) -> dict[bytes, bytes]:
+        where, named = self._nodes_named.get(place.thread, (None, {}))
+        if where != place:
+            named = {}
+            self._nodes_named[place.thread] = (place, named)
+        return named
 
     def _at(self, place: Place) -> dict[bytes, bytes | None]:
         where, stored = self._stored.get(place.thread, (place, {}))
@@ -163,6 +225,8 @@ class Known:
     def forget(self, thread: str) -> None:
         """Forget what is stored of a thread."""
         self._places.drop(thread)
+        self._lists.drop(thread)
         self.contents.forget(thread)
         with self._lock:
             self._stored.pop(thread, None)
+            self._nodes_named.pop(thread, None)

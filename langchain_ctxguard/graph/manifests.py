@@ -17,7 +17,7 @@ from langchain_ctxguard.core.manifest import Manifest, is_node
 from langchain_ctxguard.core.message_blob import digest
 from langchain_ctxguard.errors import StoreError
 from langchain_ctxguard.graph.envelope import CARRIERS, INSIDE, MARK, has_messages, is_long, is_marked, opened, replaced
-from langchain_ctxguard.graph.known import Known
+from langchain_ctxguard.graph.known import Known, Listed
 from langchain_ctxguard.graph.reading_contents import Reading, kept_form
 from langchain_ctxguard.graph.recent_contents import Place
 from langchain_ctxguard.records.collected import Collections
@@ -119,6 +119,7 @@ class _Writing:
         self._thread = thread
         self._contents: dict[bytes, bytes] = {}
         self._objects: list[tuple[Any, bytes, State | None]] = []
+        self._lists: list[tuple[bytes, Listed]] = []
         self._at: Place | None = None
 
     def stands_for(self, channel: str, value: Any) -> Any:
@@ -135,13 +136,16 @@ class _Writing:
         if self._at is None:
             return
         blobs, known = self._manifests.blobs, self._manifests.known
-        absent = known.absent(self._contents, self._at)
-        if absent:
-            blobs.put_contents(self._thread, {name: self._contents[name] for name in absent}, self._at.key)
-        known.add({name: self._contents[name] for name in absent}, self._at)
+        with known.turn(self._thread):
+            absent = known.absent(self._contents, self._at)
+            if absent:
+                blobs.put_contents(self._thread, {name: self._contents[name] for name in absent}, self._at.key)
+            known.add({name: self._contents[name] for name in absent}, self._at)
         items = {name: self._contents[name] for name in absent if not is_node(self._contents[name])}
         known.contents.keep(kept_form(blobs, items), self._at)
         known.remember(self._objects, self._at)
+        for data, listed in self._lists:
+            known.keep_list(data, listed, self._at)
 
     @property
     def _place(self) -> Place:
@@ -178,12 +182,16 @@ class _Writing:
     def _list(self, values: list[Any]) -> dict[str, bytes]:
         place, keyed = self._place, self._manifests.blobs.is_keyed
         names = self._names(values)
-        tree, nodes = trees.of_list(names, lambda content: digest(content, place.key), is_keyed=keyed)
+        known = self._manifests.known.node_names(place)
+        tree, nodes = trees.of_list(names, lambda content: known.get(content) or digest(content, place.key), is_keyed=keyed)
         absent = {name: nodes[name] for name in self._manifests.known.absent(nodes, place)}
+        fresh = frozenset(absent)
         if not self._contents and len(absent) <= _OPEN:
             tree = trees.with_open_ends(tree, absent)
         self._contents |= absent
-        return self._marked(tree)
+        marked = self._marked(tree)
+        self._lists.append((marked[MARK], Listed(names, [name for name in nodes if name not in fresh or name in absent])))
+        return marked
 
     def _one(self, value: Any) -> dict[str, bytes]:
         return self._marked(trees.of_one(self._names([value])[0], is_keyed=self._manifests.blobs.is_keyed))

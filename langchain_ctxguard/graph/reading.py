@@ -60,6 +60,9 @@ class Call:
     rules: tuple[Constraint, ...] = ()
     """In force for this call."""
 
+    unenforced: tuple[str, ...] = ()
+    """`id@version` of those that promise more than anything keeps."""
+
     todos: Steps | None = None
     """The todo list of the agent's state, where it keeps one."""
 

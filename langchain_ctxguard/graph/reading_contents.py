@@ -11,7 +11,7 @@ from langchain_ctxguard.backends.message_blobs import MessageBlobs
 from langchain_ctxguard.backends.message_state import State, state_of
 from langchain_ctxguard.core.manifest import Manifest, Walk
 from langchain_ctxguard.errors import BlobMissingError
-from langchain_ctxguard.graph.known import Known
+from langchain_ctxguard.graph.known import Known, Listed
 from langchain_ctxguard.graph.recent_contents import Content, Place
 
 
@@ -37,23 +37,23 @@ class Reading:
         # Asked before anything is read: what is removed meanwhile moves it.
         self._place = manifests.place(thread)
         self._nodes: dict[bool, dict[bytes, bytes]] = {False: {}, True: {}}
-        self._kept_nodes: list[bytes] = []
-        walks = {data: Walk(tree) for data, tree in named.items()}
-        try:
-            self._follow(list(walks.values()))
-            self._items = {data: walk.items() for data, walk in walks.items()}
-        except ValueError as error:
-            msg = f"A manifest of thread '{thread}' {error}. Nothing was returned; restore the checkpoint and the store."
-            raise BlobMissingError(msg, space=thread, address="") from error
+        self._listed = {data: listed for data in named if (listed := self._known.listed(data, self._place)) is not None}
+        walked = self._walked({data: Walk(tree) for data, tree in named.items() if data not in self._listed})
+        for data, listed in walked.items():
+            self._known.keep_list(data, listed, self._place)
+        self._listed |= walked
         self._contents: dict[bool, dict[bytes, Content]] = {}
         for is_keyed in (False, True):
-            names = list(dict.fromkeys(name for data, items in self._items.items() if named[data].is_keyed is is_keyed for name in items))
-            self._contents[is_keyed] = self._own(names) if is_keyed is self._blobs.is_keyed else dict(self._fetched(names, is_keyed=is_keyed))
+            found = [listed for data, listed in self._listed.items() if named[data].is_keyed is is_keyed]
+            names = list(dict.fromkeys(name for listed in found for name in listed.items))
+            nodes = list(dict.fromkeys(name for listed in found for name in listed.nodes))
+            is_own = is_keyed is self._blobs.is_keyed
+            self._contents[is_keyed] = self._own(names, nodes) if is_own else dict(self._fetched(names, is_keyed=is_keyed))
 
     def value(self, data: bytes) -> Any:
         """Return what a manifest stands for: new objects each time."""
         tree = self._named[data]
-        names, contents = self._items[data], self._contents[tree.is_keyed]
+        names, contents = self._listed[data].items, self._contents[tree.is_keyed]
         found = [contents[name] for name in names]
         # Read all at once, as the serializer reads a list.
         others = iter(self._blobs.values_of([content for content in found if isinstance(content, bytes)]))
@@ -67,12 +67,21 @@ class Reading:
             self._known.remember(objects, self._place, is_read=True)
         return values if tree.is_list else values[0]
 
-    def _own(self, names: Sequence[bytes]) -> dict[bytes, Content]:
+    def _walked(self, walks: Mapping[bytes, Walk]) -> dict[bytes, Listed]:
+        try:
+            self._follow(list(walks.values()))
+            return {data: Listed(walk.items(), walk.nodes) for data, walk in walks.items()}
+        except ValueError as error:
+            msg = f"A manifest of thread '{self._thread}' {error}. Nothing was returned; restore the checkpoint and the store."
+            raise BlobMissingError(msg, space=self._thread, address="") from error
+
+    def _own(self, names: Sequence[bytes], nodes: Sequence[bytes]) -> dict[bytes, Content]:
         """Return contents written as this saver writes: those that are kept, and from the store the rest and some of the kept ones, to check them."""
         recent = self._known.contents
         contents = recent.of(names, self._place)
         absent = [name for name in names if name not in contents]
-        checked = recent.to_check([*self._kept_nodes, *contents], self._place)
+        # Nodes that were read just now are looked at again: there are few of them, or all of it is new.
+        checked = recent.to_check([*contents, *nodes], self._place) if contents else ()
         found = self._fetched([*absent, *checked], is_keyed=self._blobs.is_keyed)
         fresh = kept_form(self._blobs, {name: found[name] for name in absent})
         self._known.add({name: found[name] for name in absent}, self._place)
@@ -94,9 +103,7 @@ class Reading:
         read, is_own = self._nodes[is_keyed], is_keyed is self._blobs.is_keyed
         absent = [name for name in names if name not in read]
         if is_own and absent:
-            kept = self._known.nodes(absent, self._place)
-            read.update(kept)
-            self._kept_nodes += kept
+            read.update(self._known.nodes(absent, self._place))
             absent = [name for name in absent if name not in read]
         found = self._fetched(absent, is_keyed=is_keyed)
         read.update(found)

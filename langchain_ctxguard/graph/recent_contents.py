@@ -22,7 +22,7 @@ _LARGEST = 64 * 2**20
 _BESIDE = 600
 """Bytes an entry takes beside its content, about."""
 
-_CHECKED = 32
+_CHECKED = 8
 """Contents that each read holds against the store."""
 
 

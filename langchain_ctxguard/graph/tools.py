@@ -18,6 +18,7 @@ from langgraph.types import Command, TracePolicy
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.domain.config import GuardConfig
 from langchain_ctxguard.domain.policy import Policy, ToolPolicy
+from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.engine import Engine, consents_of, store_of
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.call_site import in_sight
@@ -38,6 +39,7 @@ def guard_tools(
     hooks: Sequence[Hook] = (),
     clock: Clock | None = None,
     audit: AuditDetail = "full",
+    prices: PriceTable | None = None,
 ) -> list[Any]:
     """Return tools that judge each of their calls, wherever they are called from: an agent, a sub-agent, another node, directly.
 
@@ -52,6 +54,7 @@ def guard_tools(
         hooks: Told about every step of every call.
         clock: Says what time it is; `None`: the system's.
         audit: What is kept of a call: everything, or digests alone.
+        prices: What models cost, for budgets of `cost`.
 
     Raises:
         ConfigurationError: a policy that is none, or a tool that cannot be guarded.
@@ -59,7 +62,8 @@ def guard_tools(
     opened, _ = store_of(store)
     reader, _ = consents_of(consents, opened, clock)
     engine = Engine(hooks=hooks)
-    return gate_for(policies_of(policy), store=opened, consents=reader, subject=subject, clock=clock, audit=audit, engine=engine).tools(tools)
+    gate = gate_for(policies_of(policy), store=opened, consents=reader, subject=subject, clock=clock, audit=audit, engine=engine, prices=prices)
+    return gate.tools(tools)
 
 
 def policies_of(given: Any) -> tuple[Policy, ...]:

@@ -5,6 +5,7 @@ For agents and plain graphs alike: `guard` and `nodes` only translate.
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
@@ -28,12 +29,14 @@ from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.compact import config_of, extensions_of, rules_of
 from langchain_ctxguard.core.authorize import traits_of
 from langchain_ctxguard.core.effects import CountTokens
+from langchain_ctxguard.core.invariants import absence_policy
 from langchain_ctxguard.core.items import Steps, plan_of
+from langchain_ctxguard.core.note import with_note
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary
 from langchain_ctxguard.core.settle import inferred_in
 from langchain_ctxguard.core.situation import FieldPlan
-from langchain_ctxguard.domain.config import CompactionSettings, ContextSize, GuardConfig, Trigger
+from langchain_ctxguard.domain.config import DEFAULT_WINDOW, CompactionSettings, ContextSize, GuardConfig, Trigger, trigger_clauses
 from langchain_ctxguard.domain.constraint import Constraint, Place, Scope
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.context_version import ContextPlace
@@ -46,9 +49,10 @@ from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.engine import Engine, consents_of, counter_of, extractor_of, store_of, summarizer_of
 from langchain_ctxguard.errors import ConfigurationError
+from langchain_ctxguard.graph.absent_tools import AbsentTools
 from langchain_ctxguard.graph.answers import Answers
 from langchain_ctxguard.graph.call_facts import FactsOfCalls
-from langchain_ctxguard.graph.coding import Coding, named_system, worked
+from langchain_ctxguard.graph.coding import Coding, named_system, room_of, worked
 from langchain_ctxguard.graph.compacting import Compacting
 from langchain_ctxguard.graph.copies import Copies
 from langchain_ctxguard.graph.deferred import DeferredCheck
@@ -60,11 +64,12 @@ from langchain_ctxguard.graph.inferring import Inferring
 from langchain_ctxguard.graph.late import LateFindings
 from langchain_ctxguard.graph.on_record import OnRecord, Work
 from langchain_ctxguard.graph.overflow import Overflow
-from langchain_ctxguard.graph.pacing import Windows, check_sizes
+from langchain_ctxguard.graph.pacing import Windows, check_sizes, known_window
+from langchain_ctxguard.graph.paid import Paid
 from langchain_ctxguard.graph.pin_zone import PinZone
 from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
-from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages
+from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages, tool_name
 from langchain_ctxguard.graph.recall import Recall, recall_of
 from langchain_ctxguard.graph.remembered import Memory
 from langchain_ctxguard.graph.rules import Rules, RulesInForce, settled_by_person
@@ -78,6 +83,7 @@ from langchain_ctxguard.graph.whereabouts import NOWHERE, Whereabouts, whereabou
 from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
+from langchain_ctxguard.records.purge import Purged, apurge_thread, purge_thread
 from langchain_ctxguard.records.recalls import RecallLog
 from langchain_ctxguard.records.standing import StandingLog
 from langchain_ctxguard.records.versions import VersionLog
@@ -144,16 +150,17 @@ class Turns:
         self._opened = opened
         self.store = None if opened is None else AgentStore.of(opened)
         self.consents, self._close_consents = consents_of(consents, opened, clock)
-        policies: tuple[Policy, ...] = (given.tools or ToolPolicy(), *extensions.policies)
+        policies = _policies_of(given, extensions)
         self._reads_block = (self.store is not None and self.store.is_durable) or consents is not None
-        self._subject = subject
+        self._subject, self._clock = subject, moment
         self.standing = Standing(
-            _standing_log(self.store, clock),
+            _standing_log(opened, clock),
             consents=self.consents,
             carry=given.consents.carry,
             record=self._engine.record,
             effects=lambda tool: traits_of(tool, policies).effect,
         )
+        self.absent_tools = AbsentTools(given.consents.invariants, self.consents, moment, blocks=self._reads_block)
         self._on_record = None if self.store is None else self._recorder(self.store, given, extensions, clock, serde)
         self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages, recalled_for=given.recall.calls)
         facts = FactsOfCalls(lambda thread: self._rules_at((thread, ""), ()), self._reader, self._on_record)
@@ -166,16 +173,17 @@ class Turns:
             clock=clock,
             audit=given.audit,
             engine=self._engine,
-            prices=prices,
+            prices=prices or _prices_in(given),
             facts=facts.of,
-            archived=facts.archived if self._settings.evict == "archive" else None,
+            archived=None if self.store is None else facts.archived,
+            evicts=self._settings.evict == "archive",
+            left=facts.left,
         )
         copies = Copies(
             given.consents, self.consents, record=self._engine.record, checks=extensions.invariants, opened_by=partial(_opened_by, policies)
         )
         _check_can_evict(self._settings, self.store)
         self._recall = given.recall
-        self._clock = moment
         self._registry = _reader_of(registry, self.store, clock)
         self._rules = RulesInForce(
             own,
@@ -196,8 +204,9 @@ class Turns:
         verifier = Verifier(extensions.validators)
         self._redact = extensions.redact
         verifier.prepare(own)
-        watch = PrefixWatch(prices, count=self._count) if hooks else None
-        self._answers = Answers(verifier, self._engine.record, remind=given.remind, watch=watch, hatches=self._hatches)
+        watch = PrefixWatch(prices or _prices_in(given), count=self._count) if hooks else None
+        self._paid = Paid(self.gate, self._engine.record, blocks=self._reads_block)
+        self._answers = Answers(verifier, self._engine.record, remind=given.remind, watch=watch, hatches=self._hatches, paid=self._paid)
         block = render_rules(self._rules.at(self._place).pinned)
         check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(block)]) if block else 0)
         self._windows = Windows(self._settings)
@@ -252,7 +261,7 @@ class Turns:
             late=self._late,
             thread_record=self._thread_record,
             on_record=self._on_record,
-            redact=self._redact,
+            extensions=self.extensions,
             standing=self.standing.log,
             coding=lambda: self.coding,
         )
@@ -271,6 +280,26 @@ class Turns:
     def eviction(self) -> Eviction | None:
         """What becomes of messages that leave the view, `None` without a store."""
         return None if self._on_record is None else self._on_record.eviction
+
+    def purge_thread(self, thread: str, *, checkpointer: Any = None) -> Purged:
+        """Erase a thread; see `ContextGuard.purge_thread`."""
+        store, worked = self._purging(thread)
+        purged = purge_thread(store, thread, checkpointer=checkpointer)
+        return purged.model_copy(update={"work": purged.work + worked})
+
+    async def apurge_thread(self, thread: str, *, checkpointer: Any = None) -> Purged:
+        """Erase a thread; see `ContextGuard.apurge_thread`."""
+        store, worked = await asyncio.to_thread(self._purging, thread)
+        purged = await apurge_thread(store, thread, checkpointer=checkpointer)
+        return purged.model_copy(update={"work": purged.work + worked})
+
+    def _purging(self, thread: str) -> tuple[GuardStore, int]:
+        """Return what is to be erased from, and how many words of work were erased already: those that this process kept in mind are forgotten."""
+        if self._opened is None:
+            msg = "This guard keeps nothing that could be erased: it was made without a store."
+            raise ConfigurationError(msg)
+        self.gate.forget_thread(thread)
+        return self._opened, 0 if self.coding is None else self.coding.purge_thread(thread)
 
     @property
     def registry(self) -> ConstraintReader:
@@ -315,8 +344,9 @@ class Turns:
         call = Call(self._thread_record.as_said(messages, standing), raw, system=leading, rules=rules, where=where, state=state, standing=standing)
         call = next_of(self._thread_record.renewed(call))
         view = self._reader.situation(call).situation.view()
-        head = self._reader.head(raw)
-        work = None if self.coding is None or not isinstance(head, ContextHead) or head.version < 1 else self.coding.lead(call, head.version)
+        version = self._head_of(state).version
+        seen = replace(call, thread=(where.thread, where.namespace))
+        work = None if self.coding is None or version < 1 else self.coding.lead(seen, version, self._room(None), view.messages)
         return view.all if work is None else [*view.all[: len(view.all) - len(view.messages)], work, *view.messages]
 
     def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
@@ -426,9 +456,11 @@ class Turns:
         What the node of a plain graph drives; the model call is not part of it. What becomes of the messages is put into `change`.
         """
         asked: Rules = yield from self._asked_rules(thread, tools)
+        tools = yield from self.absent_tools.among(tools, where)
         rules = asked.pinned
         standing = yield from self._thread_record.stood(where, as_messages(messages))
         said = self._thread_record.as_said(messages, standing)
+        yield from self._paid.before(said)
         call = Call(said, raw_head, system=system, tools=tools, thread=thread, rules=rules, todos=todos, where=where, state=state, standing=standing)
         call, late = yield from self._ahead(call, model, change)
         call = yield from self._thread_record.renewed(call)
@@ -453,10 +485,10 @@ class Turns:
         thread = thread_of(runtime)
         found: Rules = yield from self._asked_rules(thread, request.tools or ())
         rules = self._agreed(found, may_pause=thread[0] is not None)
-        tools = self._tools.arranged(request.tools or ())
+        where = whereabouts(runtime, self._subject)
+        tools = self._tools.arranged((yield from self.absent_tools.among(request.tools or (), where)))
         if tools is not request.tools and request.tools:
             request = request.override(tools=list(tools))
-        where = whereabouts(runtime, self._subject)
         standing = yield from self._thread_record.stood(where, as_messages(request.messages))
         call = Call(
             self._thread_record.as_said(request.messages, standing),
@@ -465,6 +497,7 @@ class Turns:
             tools=tools,
             thread=thread,
             rules=rules.pinned,
+            unenforced=rules.unenforced,
             todos=self.todos_of(state),
             where=where,
             state=state,
@@ -501,14 +534,27 @@ class Turns:
                 tokens = made.record.tokens_after
                 leads = yield from self._leads(state, call, made.view.messages, request.model, head or reading.head)
         try:
-            response = yield from self._answers.asked(_led(sent, leads), call, reading, head, tokens)
+            response = yield from self._asked(_led(sent, leads), call, reading, head, tokens)
         except ContextOverflowError as overflow:
             head, sent = yield from self._overflow.smaller(request, call, head, overflow, change)
             sent = _led(sent, (yield from self._leads(state, call, sent.messages, request.model, head)))
-            response = yield from self._answers.asked(sent, call, reading, head, None)
-        response = yield from self._answers.verified(sent, response, rules.pinned)
+            response = yield from self._asked(sent, call, reading, head, None)
+        response = yield from self._answers.verified(sent, response, call)
         yield from self._thread_record.noted(where, response.result)
         return response if head is None else self._writing(response, head, change, state)
+
+    def _asked(
+        self, sent: ModelRequest[Any], call: Call, reading: Reading, head: ContextHead | None, tokens: int | None
+    ) -> Generator[Step, Any, Any]:
+        """Call the model, with what the application wants to be read once; it is read when the model has answered."""
+        afterwards = self._compacting.afterwards
+        text = afterwards.unread(call.thread, head)
+        if text:
+            sent = sending(sent, sent.system_message, with_note(sent.messages, text))
+        response = yield from self._answers.asked(sent, call, reading, head, tokens)
+        if text:
+            afterwards.was_read(call.thread, head)
+        return response
 
     def _writing(self, response: ModelResponse[Any], head: ContextHead, change: StateChange, state: Any) -> ExtendedModelResponse[Any]:
         """Return the response with the update of the state that goes with a new head."""
@@ -532,8 +578,23 @@ class Turns:
     def _leads(self, state: Any, call: Call, shown: Sequence[BaseMessage], model: Any, head: ContextHead) -> Generator[Work, Any, list[HumanMessage]]:
         """Return the messages with what is pinned and not in sight, and with what is known of the work of a context that was compacted."""
         pinned = self._pins.lead(state.get(PINS_CHANNEL), call.messages, shown, window=self._windows.of(model)[0])
-        work = yield from worked(self.coding, call, head.version)
+        work = yield from worked(self.coding, call, head.version, self._room(model), shown)
         return [message for message in (pinned, work) if message is not None]
+
+    def _room(self, model: Any) -> int:
+        """Return how much a compacted context shows of the work: less where the next compaction is near by setting."""
+        window = known_window(self._settings, model) or DEFAULT_WINDOW
+        return room_of(min([window, *(int(clause["tokens"]) for clause in trigger_clauses(self._settings.trigger) if "tokens" in clause)]))
+
+    def guarded(self, request: ToolCallRequest) -> ToolCallRequest:
+        """Return the call with its tool guarded where coding work is kept, so that every call is seen; as it is where it cannot be."""
+        if self.coding is None or request.tool is None:
+            return request
+        try:
+            return request.override(tool=self.gate.guarded(request.tool))
+        except ConfigurationError as error:
+            self.gate.report(f"'{request.tool_call['name']}' runs unseen by the work log: {error}")
+            return request
 
     def _rules_at(self, thread: tuple[str | None, str], tools: Sequence[Any]) -> Rules:
         """Return the rules in force for a call; the place is built only where a rule can tell one from another."""
@@ -604,7 +665,17 @@ class Turns:
     def tool_refusal(self, request: ToolCallRequest) -> ToolMessage | None:
         """Return what the model sees of a tool call that mode, open question, permissions or consents forbid; `None` where nothing does."""
         where = whereabouts(request.runtime, self._subject)
+        name = str(request.tool_call["name"])
+        if (because := self.absent_tools.refusal(name, where)) is not None:
+            self._engine.record(ContextEvent(kind="tool_denied", detail=f"`{name}`: {because}."))
+            text = f"Denied `{name}`: it is not available while {because}. Nothing was done. Only the person can change that, where they consent."
+            return ToolMessage(text, tool_call_id=str(request.tool_call["id"] or ""), name=name, status="error")
         return self.standing.refusal(request, where, can_ask=self.gate.guards(request.tool))
+
+    def available(self, tools: Sequence[Any], config: RunnableConfig | None) -> list[Any]:
+        """Return the tools a model may be bound to now; see `ContextGuard.available`."""
+        gone = self.absent_tools.now(self.where(config))
+        return [tool for tool in tools if (name := tool_name(tool)) not in gone and not (name and self.gate.hides(name))]
 
     def where(self, config: RunnableConfig | None) -> Whereabouts:
         """Return where a node of a plain graph belongs."""
@@ -692,7 +763,16 @@ def _reader_of(registry: ConstraintReader | None, store: AgentStore | None, cloc
     return ConstraintReader(MemoryLog(clock=clock)) if store is None else ConstraintReader(store.log, tenant=store.tenant)
 
 
-def _standing_log(store: AgentStore | None, clock: Clock | None) -> StandingLog:
+def _policies_of(config: GuardConfig, extensions: Extensions) -> tuple[Policy, ...]:
+    absent = absence_policy(config.consents.invariants)
+    return (config.tools or ToolPolicy(), *extensions.policies, *(() if absent is None else (absent,)))
+
+
+def _prices_in(config: GuardConfig) -> PriceTable | None:
+    return PriceTable(prices=config.prices) if config.prices else None
+
+
+def _standing_log(store: GuardStore | None, clock: Clock | None) -> StandingLog:
     """Return where standing state rests: in the store, else in this process."""
     if store is None:
         return StandingLog(RecentStreams(clock=clock), clock=clock, forgets=True)

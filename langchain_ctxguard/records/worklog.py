@@ -85,7 +85,7 @@ class WorkLog:
         _, rows = self._folds.read(self._stream(thread))
         contents = self._known(thread)
         missing = [row.content for row in rows if row.content not in contents]
-        for address, data in (self._blobs.get(_space(thread), missing) if missing else {}).items():
+        for address, data in (self._blobs.get(worklog_space(thread), missing) if missing else {}).items():
             contents[address] = _decoded(data)
         return tuple(_numbered(contents[row.content], row.number) for row in rows if row.content in contents)
 
@@ -93,7 +93,7 @@ class WorkLog:
         """Erase the words of a thread's work log and return how many entries that were. Numbers and their chain stay."""
         with self._lock:
             self._contents.pop(thread, None)
-        return self._blobs.purge_space(_space(thread))
+        return self._blobs.purge_space(worklog_space(thread))
 
     def _known(self, thread: str) -> dict[str, WorkEntry]:
         """Return what is remembered of a thread's entries, by address: content that never changes."""
@@ -108,7 +108,7 @@ class WorkLog:
         if not entries:
             return
         texts = [encode_json(entry.model_dump(mode="json", exclude_defaults=True, exclude={"number"})) for entry in entries]
-        addresses = self._blobs.put(_space(thread), texts)
+        addresses = self._blobs.put(worklog_space(thread), texts)
         bodies, refs = [], []
         for entry, address in zip(entries, addresses, strict=True):
             row = {"state": entry.state, "content": address, "call": entry.tool_call_id, "effect": entry.effect_digest, "at": entry.at.isoformat()}
@@ -155,5 +155,6 @@ def _as_on_record(entry: WorkEntry, number: int, said: Mapping[int, WorkEntry]) 
     return said.get(number) or _numbered(entry, number)
 
 
-def _space(thread: str) -> str:
+def worklog_space(thread: str) -> str:
+    """Return the space in which the words of a thread's work log rest."""
     return canonical_json(["worklog", thread])

@@ -14,13 +14,17 @@ import pytest
 from typer.testing import CliRunner
 
 from langchain_ctxguard import ConsentLedger, ConsentReader, ConstraintRegistry, GuardStore
+from langchain_ctxguard.backends.agent_store import ENFORCEMENT, WITHHELD
 from langchain_ctxguard.backends.sql_roles import role_statements
 from langchain_ctxguard.backends.store import migrate_store
 from langchain_ctxguard.cli import build_app
 from langchain_ctxguard.domain.constraint import Constraint
-from langchain_ctxguard.errors import ConfigurationError, LogTamperedError
+from langchain_ctxguard.domain.prefix import PrefixReport
+from langchain_ctxguard.errors import ConfigurationError, LogTamperedError, StoreError
+from langchain_ctxguard.report.recorder import ReportRecorder
 from langchain_ctxguard.testing.conformance import check_blobs, check_log
 from tests.backends.guard_process import attempts
+from tests.support.reported import small_thread
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,6 +36,7 @@ class Roles(NamedTuple):
     agent: str
     writer: str
     reader: str
+    tool: str
 
 
 @pytest.fixture
@@ -41,7 +46,7 @@ def roles(postgres_url: str) -> Iterator[Roles]:
 
     migrate_store(postgres_url)
     mark = postgres_url.rpartition("_")[2][:12]
-    names = {role: f"{role} {mark}" for role in ("agent", "writer", "reader")}
+    names = {role: f"{role} {mark}" for role in ("agent", "writer", "reader", "tool")}
     options = [part for role, name in names.items() for part in (f"--{role}-role", name)]
     printed = CliRunner().invoke(build_app(), ["migrate", "--roles", *options])
     assert 0 == printed.exit_code, printed.stderr
@@ -99,6 +104,22 @@ def test_an_agents_role_writes_its_records_and_no_authority(roles: Roles) -> Non
         assert [1, 0, 0] == store.log.heads([store.stream("consents", "u-1"), store.stream("consents", "u-2"), store.stream("constraints", "global")])
 
 
+def test_a_tools_role_agrees_to_no_call_and_takes_from_no_budget(roles: Roles) -> None:
+    """Approvals, budgets, standing state and usage are refused by the server, as consents are; a guard with the agent's role writes them."""
+    with GuardStore.open(roles.agent) as store:
+        for kind in sorted(ENFORCEMENT):
+            store.log.append(store.stream(kind, "t-1"), [b"{}"])
+    with GuardStore.open(roles.tool) as store:
+        for kind in sorted(WITHHELD):
+            with pytest.raises(StoreError, match="row-level security"):
+                store.log.append(store.stream(kind, "t-1"), [b"{}"])
+        store.log.append(store.stream("audit", "t-1"), [b"{}"])
+        (address,) = store.blobs.put("t-1", [b"x"])
+        with pytest.raises(StoreError, match="permission denied"):
+            store.blobs.drop("t-1", [address])
+        assert 1 == store.log.heads([store.stream("approvals", "t-1")])[0]
+
+
 def test_the_writers_role_records_consents_and_rules(roles: Roles) -> None:
     """Those of the surface where people consent, and of whoever changes rules."""
     granted(roles.writer)
@@ -152,9 +173,24 @@ def test_an_agents_role_keeps_the_contract_of_log_and_blobs(roles: Roles) -> Non
             store.log.append(store.stream("audit", key), [b"{}"])
 
 
-def test_three_roles_are_three() -> None:
+def test_every_role_is_one_of_its_own() -> None:
     """One role for two of them would split nothing."""
-    with pytest.raises(ConfigurationError, match="three roles"):
+    with pytest.raises(ConfigurationError, match="a name of its own each"):
         role_statements(agent="a", writer="a", reader="b")
-    with pytest.raises(ConfigurationError, match="three roles"):
+    with pytest.raises(ConfigurationError, match="a name of its own each"):
         role_statements(agent="", writer="a", reader="b")
+    with pytest.raises(ConfigurationError, match="a name of its own each"):
+        role_statements(agent="a", writer="b", reader="c", tool="c")
+
+
+def test_a_report_is_read_by_the_readers_role_and_its_model_calls_are_written_by_the_agents(roles: Roles) -> None:
+    """Whoever looks at a thread needs no right to write, and the recorder of a guard none but the guard's."""
+    with GuardStore.open(roles.owner) as store:
+        small_thread(store)
+    with GuardStore.open(roles.agent) as store, ReportRecorder(store) as recorder:
+        recorder.record(PrefixReport(prefix_fingerprint="0" * 32, serializer_version=1, tokens=77).model_copy(update={"thread": "order-1042"}))
+    done = CliRunner().invoke(build_app(), ["report", "order-1042", "--store", roles.reader])
+    assert 0 == done.exit_code, done.stderr
+    assert "Approved by eve (finance) through console" in done.stdout
+    assert "granted" in done.stdout
+    assert "| 23 | 77 |" in done.stdout

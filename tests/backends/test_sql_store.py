@@ -653,12 +653,15 @@ def test_content_whose_follower_waits_for_the_disk_need_not_wait_itself(tmp_path
     link.symlink_to(file)
     with GuardStore.open(f"sqlite:///{file}") as store:
         waits: list[int] = []
+        level = [2]
 
-        @event.listens_for(store._database._current(), "before_cursor_execute")
-        def note(_connection: Any, cursor: Any, statement: str, *_: Any) -> None:
-            if statement.startswith("INSERT"):
-                waits.append(cursor.connection.execute("PRAGMA synchronous").fetchone()[0])
+        def note(statement: str) -> None:
+            if statement.startswith("PRAGMA synchronous = "):
+                level[0] = {"NORMAL": 1, "FULL": 2}[statement.rpartition(" ")[2]]
+            elif statement.startswith("INSERT"):
+                waits.append(level[0])
 
+        event.listen(store._database._current(), "checkout", lambda connection, *_: connection.set_trace_callback(note))
         blobs: Any = store.blobs
         for name in (str(file), str(link), str(tmp_path / "other.db"), ""):
             blobs.followed(name).put("space", [name.encode()])

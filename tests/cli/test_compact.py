@@ -14,7 +14,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from langchain_ctxguard.cli import build_app
-from langchain_ctxguard.cli.report import print_report
+from langchain_ctxguard.cli.run_report import print_report
 from langchain_ctxguard.errors import RetentionError
 
 RULE = "Never delete an order. 不得删除订单。"

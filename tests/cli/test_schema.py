@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from langchain_ctxguard.cli import build_app
 from langchain_ctxguard.cli.init import STARTER
 from langchain_ctxguard.domain.config import CompactionSettings, GuardConfig
+from langchain_ctxguard.domain.stream_event import RolledBack
 from langchain_ctxguard.domain.summary import Fact, PendingItem, StructuredSummary
 
 
@@ -47,6 +49,15 @@ def test_the_schema_of_a_summary_is_published_too(here: Path) -> None:
     told = StructuredSummary(user_intent=("ship it",), pending_items=(PendingItem(text="call Bob"),), facts=(Fact(statement="it is blue"),))
     Draft202012Validator(data).validate(told.model_dump(mode="json"))
     assert not Draft202012Validator(data).is_valid({**told.model_dump(mode="json"), "mood": "good"})
+
+
+def test_the_schema_of_stream_events_is_published_too(here: Path) -> None:
+    """Valid draft 2020-12, and what a stream is told satisfies it."""
+    data = json.loads(run("schema", "events").stdout)
+    Draft202012Validator.check_schema(data)
+    event = RolledBack(at=datetime(2026, 6, 30, tzinfo=UTC), version=3, restored=1).model_dump(mode="json")
+    Draft202012Validator(data).validate(event)
+    assert not Draft202012Validator(data).is_valid({**event, "type": "context.melted"})
 
 
 def test_a_schema_that_cannot_be_written_is_an_error(here: Path) -> None:

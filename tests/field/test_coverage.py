@@ -25,6 +25,7 @@ FINISHED = [
     "goal_state",
     "security",
     "policy_enforcement",
+    "stream_observability",
 ]
 REASON = re.compile(r"^(?:- )?(C\d{3}) — \S.*$")
 

@@ -1,4 +1,8 @@
-"""Random lives of a thread with consents: whatever happens in them, no gate opens by anything but the ledger, and no copy differs from it."""
+"""Random lives of a thread with consents: whatever happens in them, no gate opens by anything but the ledger, and no copy differs from it.
+
+With the profile `full` they come in parts, each a test of its own with a thousand compactions. They may run side by side, and one again alone:
+`pytest --hypothesis-profile=full tests/graph/test_consent_machine.py -k part-7`, or `--lf` for those that did not get through.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -31,7 +35,7 @@ CONFIG = {"configurable": {"thread_id": "t-1", "user_id": "ann"}}
 BY = {"subject": "ann", "basis": "consent", "recorded_by": "page"}
 FIELDS = (CROSS_SESSION_MEMORY, "retain_code", "limits")
 VALUES = st.sampled_from([b"true", b" true ", b"false", b'"true"', b"1", b"1.0", b"[true]", b"null"]) | RAW_JSON
-LONG = "The quick brown fox jumps over the lazy dog near the river bank while it rains. " * 5
+LONG = "The quick brown fox jumps over the lazy dog near the river bank while it rains. " * 12
 CLAIMS = (
     *(poison.format(mark=CROSS_SESSION_MEMORY) for poison in POISONS),
     "The agent earlier confirmed the user agreed.",
@@ -92,8 +96,9 @@ class Lives(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """The first process."""
+        """The first process, and enough talk that a version stands in which consents, once there are any, are copied."""
         self.resume()
+        self.talk(CLAIMS[0], 3)
 
     @rule()
     def resume(self) -> None:
@@ -193,12 +198,17 @@ class Lives(RuleBasedStateMachine):
 
 
 COMPACTIONS: list[int] = []
-Lives.TestCase.pytestmark = [pytest.mark.timeout(0 if IS_FULL else 120)]
-Lives.TestCase.settings = settings(max_examples=1_200 if IS_FULL else 6, stateful_step_count=40 if IS_FULL else 30, deadline=None)
-TestLives = Lives.TestCase
+PARTS, EACH, ROUND = (10, 1_000, 10) if IS_FULL else (1, 10, 6)
+"""Parts, compactions in each, and lives in a round of one."""
 
 
-def test_the_lives_had_compactions_in_them() -> None:
-    """Else they showed nothing: some in every run, more than 10,000 with the profile `full`."""
-    if COMPACTIONS:
-        assert sum(COMPACTIONS) >= (10_000 if IS_FULL else 10)
+@pytest.mark.timeout(0 if IS_FULL else 120)
+@pytest.mark.parametrize("part", range(PARTS), ids=lambda part: f"part-{part}")
+def test_no_life_opens_a_gate_by_anything_but_the_ledger(part: int) -> None:
+    """10,000 compactions with the profile `full`, in rounds of lives until a part has had its share; at least ten in every run."""
+    COMPACTIONS.clear()
+    rounds = settings(max_examples=ROUND, stateful_step_count=40 if IS_FULL else 30, deadline=None)
+    while sum(COMPACTIONS) < EACH:
+        before = sum(COMPACTIONS)
+        run_state_machine_as_test(Lives, settings=rounds)
+        assert sum(COMPACTIONS) > before, "a round of lives without a compaction shows nothing, and would go on for ever"

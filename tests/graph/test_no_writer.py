@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.tools import tool
 from pydantic import BaseModel
 
 from langchain_ctxguard import (
@@ -20,15 +21,19 @@ from langchain_ctxguard import (
     PinConstraints,
     RollbackContext,
     VerifyContext,
+    guard_tools,
 )
-from langchain_ctxguard.backends.agent_store import AUTHORITY, AgentStore
+from langchain_ctxguard.backends.agent_store import WITHHELD, AgentStore
 from langchain_ctxguard.errors import ConfigurationError, StoreError
+from langchain_ctxguard.records.approvals import ApprovalLog
+from langchain_ctxguard.records.budgets import BudgetLog
+from langchain_ctxguard.records.call_records import calls_space
 from langchain_ctxguard.records.consent_streams import space_of
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
 from tests.support.consents import said
 
-KINDS = sorted(AUTHORITY)
+KINDS = sorted(WITHHELD)
 CONFIG: Any = {"configurable": {"thread_id": "t-1"}}
 
 
@@ -82,19 +87,28 @@ def roots(store: GuardStore) -> dict[str, Any]:
         "rollback": RollbackContext(guard),
         "hook": guard.pre_model_hook,
         "fields": FieldStore(guard.store, subject="u-1") if guard.store is not None else None,
+        "gate": guard.gate,
+        "tool": type(guard.tools([pay])[0]),
     }
 
 
+@tool
+def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
 @pytest.mark.parametrize(
-    "name", ["guard", "twin", "store", "history", "consents", "verifier", "compact", "pin", "verify", "rollback", "hook", "fields"]
+    "name", ["guard", "twin", "store", "history", "consents", "verifier", "compact", "pin", "verify", "rollback", "hook", "fields", "gate", "tool"]
 )
 def test_no_public_attribute_leads_to_a_writer(store: GuardStore, name: str) -> None:
-    """Neither a ledger, nor a writer of rules, nor a log or blobs that take theirs."""
+    """Neither a ledger, nor a writer of rules, nor what keeps approvals and budgets, nor a log or blobs that take theirs."""
     before = store.log.heads([store.stream(kind, "u-1") for kind in KINDS])
     found = 0
-    for path, item in reachable(roots(store)[name]):
+    root = roots(store)[name]
+    for path, item in reachable(root.ctxguard_gate if name == "tool" else root):
         found += 1
-        assert not isinstance(item, ConsentLedger | ConstraintWriter | ConstraintRegistry), path
+        assert not isinstance(item, ConsentLedger | ConstraintWriter | ConstraintRegistry | ApprovalLog | BudgetLog), path
         assert not isinstance(item, GuardStore) or isinstance(item, AgentStore), path
         bound = getattr(item, "__self__", None)
         assert bound is None or bound is not store.log, path
@@ -106,6 +120,8 @@ def test_no_public_attribute_leads_to_a_writer(store: GuardStore, name: str) -> 
             for attempt in (
                 lambda item=item: item.purge_space(space_of("u-1")),
                 lambda item=item: item.put(space_of("u-1"), [b"x"]),
+                lambda item=item: item.purge_space(calls_space("t-1")),
+                lambda item=item: item.put(calls_space("t-1"), [b"x"]),
                 lambda item=item: item.copy_space(space_of("u-1"), "elsewhere"),
                 lambda item=item: item.copy_space("elsewhere", space_of("u-1")),
             ):
@@ -153,6 +169,17 @@ def test_an_agents_view_does_everything_else(store: GuardStore) -> None:
     assert ([], store.is_durable, store.tenant, store.limits) == (view.verify(view.anchor()), view.is_durable, view.tenant, view.limits)
     view.close()
     assert [1] == store.log.heads([stream])
+
+
+def test_a_guard_is_not_made_over_an_agents_view(store: GuardStore) -> None:
+    """It could reserve and ask nothing, and would deny every call: said when it is made. Consents can be read through one."""
+    view = ContextGuard(store=store, trigger=None).store
+    with pytest.raises(ConfigurationError, match="takes none"):
+        ContextGuard(store=view, trigger=None)
+    with pytest.raises(ConfigurationError, match="takes none"):
+        guard_tools([pay], {"default": "allow"}, store=view)
+    reader: Any = ContextGuard(consents=view, trigger=None).consents
+    assert reader.read("u-1").is_true("send_mail")
 
 
 def test_a_registry_of_the_application_writes_while_a_guard_reads(store: GuardStore) -> None:

@@ -29,10 +29,10 @@ def test_each_look_holds_the_next_ones_against_the_store() -> None:
     """After as many looks as it takes, each was looked at; a short list is looked at whole."""
     recent, names = RecentContents(), [bytes([number]) for number in range(100)]
     recent.keep(some(*names), HERE)
-    looks = [recent.to_check(names, HERE) for _ in range(4)]
+    looks = [recent.to_check(names, HERE) for _ in range(1 + len(names) // recent_contents._CHECKED)]
     assert set(names) == set().union(*looks)
     assert {recent_contents._CHECKED} == {len(look) for look in looks}
-    assert names[:20] == recent.to_check(names[:20], HERE)
+    assert names[:5] == recent.to_check(names[:5], HERE)
     assert names[:3] == recent.to_check(names[:3], LATER)
 
 

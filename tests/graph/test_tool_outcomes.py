@@ -66,7 +66,8 @@ def test_a_receipt_outlives_the_process(tmp_path: Any, clock: Clock) -> None:
     with GuardStore.open(url, clock=clock) as first:
         pay(ran, first, clock, result="paid").invoke(PAY, thread())
     with GuardStore.open(url, clock=clock) as second:
-        assert "It returned: paid" in pay(ran, second, clock).invoke(PAY, thread()).content
+        assert "paid" == pay(ran, second, clock).invoke(PAY, thread()).content
+        assert "It returned: paid" in pay(ran, second, clock).invoke({**PAY, "id": "another"}, thread()).content
     assert 1 == len(ran.calls)
 
 
@@ -118,14 +119,14 @@ def test_a_call_begun_by_a_process_that_died_is_running_and_then_unknown(store: 
     dying = ran.tool("pay", "amount:int", raises=None)
     tool = guard_tools([dying], ONCE, store=store, clock=clock)[0]
     gate = type(tool).ctxguard_gate
-    inner = gate.ledgers.approvals.append
+    inner = gate._ledgers.approvals.append
 
     def dies(thread_id: str, events: Any, **more: Any) -> Any:
         if events[0].type == "ended":
             raise Died
         return inner(thread_id, events, **more)
 
-    gate.ledgers.approvals.append = dies
+    gate._ledgers.approvals.append = dies
     with pytest.raises(Died):
         tool.invoke(PAY, thread())
     fresh = pay(ran, store, clock)
@@ -343,7 +344,7 @@ def test_every_step_is_on_record_in_digests_and_can_be_erased(store: GuardStore,
     bodies = b"".join(entry.body for head in store.anchor().heads for entry in store.log.read(head.stream))
     for word in (b"4711", b"MALLORY", b"RESULT", b"REMARK", b"agree"):
         assert word not in bodies
-    kept = type(tool).ctxguard_gate.ledgers.records
+    kept = type(tool).ctxguard_gate._ledgers.records
     assert {"amount": 4711, "to": "MALLORY"} == kept.content("t", judged.content)["args"]
     assert 0 < kept.purge_thread("t")
     assert None is kept.content("t", judged.content)
@@ -356,7 +357,7 @@ def test_digests_alone_where_nothing_else_may_be_kept(store: GuardStore, clock: 
     tool = guard_tools([ran.tool("pay", "amount:int", result="RESULT")], ONCE, store=store, clock=clock, audit="digest")[0]
     tool.invoke(PAY, thread())
     assert "What it returned was not kept." in tool.invoke(PAY, thread()).content
-    assert 0 == type(tool).ctxguard_gate.ledgers.records.purge_thread("t")
+    assert 0 == type(tool).ctxguard_gate._ledgers.records.purge_thread("t")
 
 
 def test_a_person_may_let_it_run_again_through_the_application(store: GuardStore, clock: Clock) -> None:

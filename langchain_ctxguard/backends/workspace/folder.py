@@ -21,6 +21,9 @@ _MOST_HASHED = 400
 _MOST_BYTES = 64_000_000
 """Size of one file above which its content is not read."""
 
+_MOST_NAMED = 200
+"""Files named to git in one question."""
+
 _MOST_TEXT = 2_000_000
 _CHUNK = 1 << 20
 _NOT_WORK = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox"})
@@ -109,6 +112,41 @@ class Workspace:
         except GitError as error:
             return self._by_files(f"{error}, so every file was looked at")
 
+    def tracked(self, paths: Iterable[str]) -> frozenset[str]:
+        """Return those of named files that the repository keeps; none where there is no repository, or git cannot say."""
+        named = list(dict.fromkeys(paths))
+        found: set[str] = set()
+        try:
+            for start in range(0, len(named), _MOST_NAMED):
+                found |= self._git.tracked(named[start : start + _MOST_NAMED])
+        except GitError:
+            return frozenset()
+        return frozenset(found)
+
+    def committed(self, first: str | None, second: str | None) -> frozenset[str]:
+        """Return the files that differ between two commits; none where that cannot be told."""
+        if first is None or second is None or first == second:
+            return frozenset()
+        try:
+            top = self._git.top()
+            paths = () if top is None else self._git.between(first, second)
+        except GitError:
+            return frozenset()
+        start = "." if top is None else self._start(top)
+        return frozenset(name for path in paths if (name := _inside(path, start)) is not None and self._counts(name))
+
+    def copies(self, contents: Collection[str], among: Iterable[str]) -> dict[str, str]:
+        """Return where contents, by their SHA-256, are among named files; of many files the first few are read."""
+        found: dict[str, str] = {}
+        for path in list(among)[:_MOST_HASHED]:
+            fact = self.fact(path)
+            if fact.kind == "file" and fact.sha256 is not None and fact.sha256 in contents:
+                found.setdefault(fact.sha256, fact.path)
+        return found
+
+    def _start(self, top: Path) -> str:
+        return os.path.relpath(os.path.realpath(self.root), os.path.realpath(top)).replace(os.sep, "/")
+
     def _is_top(self, top: Path) -> bool:
         real = Path(os.path.realpath(self.root))
         found = Path(os.path.realpath(top))
@@ -120,8 +158,10 @@ class Workspace:
         return real == root or real.startswith(root.rstrip(os.sep) + os.sep)
 
     def _by_git(self, top: Path, status: GitStatus) -> Survey:
-        start = os.path.relpath(os.path.realpath(self.root), os.path.realpath(top)).replace(os.sep, "/")
-        inside = {name: state for path, state in status.changed.items() if (name := _inside(path, start)) is not None and self._counts(name)}
+        start = self._start(top)
+        listed = ((_inside(path, start), state) for path, state in status.changed.items())
+        # What tools leave behind is no work, ignored or not.
+        inside = {name: state for name, state in listed if name is not None and self._counts(name) and not (state == "??" and _is_left_over(name))}
         read = set(list(inside)[:_MOST_HASHED])
         marks = {name: f"{state} {self._mark(name, is_read=name in read)}" for name, state in inside.items()}
         moved = {new: old for to, of in status.moved.items() if (new := _inside(to, start)) and (old := _inside(of, start)) and self._counts(new)}
@@ -158,6 +198,10 @@ class Workspace:
         except (OSError, ValueError):
             return "absent"
         return f"{about.st_size}:{about.st_mtime_ns}"
+
+
+def _is_left_over(name: str) -> bool:
+    return name.endswith((".pyc", ".pyo")) or not _NOT_WORK.isdisjoint(name.split("/"))
 
 
 def _inside(path: str, start: str) -> str | None:

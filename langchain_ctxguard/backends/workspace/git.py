@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -95,6 +95,32 @@ class Git:
             msg = f"git status failed ({_told(done)})"
             raise GitError(msg)
         return _read(done.head, is_complete=done.left_out == 0)
+
+    def tracked(self, paths: Sequence[str]) -> frozenset[str]:
+        """Return those of named files that git keeps, by the name they were given.
+
+        Raises:
+            GitError: it cannot be told.
+        """
+        done = self._ask("ls-files", "-z", "--", *paths) if paths else None
+        if done is None:
+            return frozenset()
+        if done.exit_code != 0:
+            msg = f"git cannot say which files it keeps ({_told(done)})"
+            raise GitError(msg)
+        return frozenset(map(os.fsdecode, done.head.split(b"\0")[:-1]))
+
+    def between(self, first: str, second: str) -> tuple[str, ...]:
+        """Return the files, from the top of the repository, that differ between two commits.
+
+        Raises:
+            GitError: it cannot be told, e.g. because one of them is gone.
+        """
+        done = self._ask("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", first, second, "--")
+        if done.exit_code != 0:
+            msg = f"git cannot compare two commits ({_told(done)})"
+            raise GitError(msg)
+        return tuple(map(os.fsdecode, done.head.split(b"\0")[:-1]))
 
     def _without_filters(self) -> list[str]:
         """Return the options that keep the filters which the repository itself configures from running; those of the user's own config stay."""

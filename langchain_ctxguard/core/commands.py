@@ -1,0 +1,146 @@
+"""What a line for a shell does, as far as its words say: whether it only reads, and which files it names. Nothing is run here."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_READING = frozenset(
+    "ls cat head tail grep egrep fgrep rg ag find fd tree pwd wc stat file du df diff cmp sort uniq cut tr nl less more echo printf which type "  # noqa: SIM905
+    "whoami id date printenv uname hostname basename dirname realpath readlink sha256sum md5sum jq yq column test [ true false cd sed awk git "
+    "ps top free uptime".split()
+)
+_GIT_READING = frozenset("status log diff show blame grep ls-files rev-parse describe shortlog cat-file ls-tree reflog".split())  # noqa: SIM905
+_NOT_READING: Mapping[str, re.Pattern[str]] = {
+    "sed": re.compile(r"-[a-zA-Z]*i|--in-place|(?:^|;)\s*w\s"),
+    "find": re.compile(r"-delete|-exec|-ok|-fprint|-fls"),
+    "fd": re.compile(r"-x|-X|--exec"),
+    "awk": re.compile(r"system\s*\(|>|-i\s+inplace|inplace"),
+    "sort": re.compile(r"(?:^|\s)-o|--output"),
+    "yq": re.compile(r"(?:^|\s)-i|--inplace"),
+    "tree": re.compile(r"(?:^|\s)-o"),
+    "git": re.compile(r"--output|--ext-diff|--textconv|(?:^|\s)-c\b"),
+}
+_LARGE = re.compile(
+    r"\bgit\s+(?:-\S+\s+)*(?:checkout|switch|reset|restore|clean|merge|rebase|stash|pull|cherry-pick|revert|am|apply)\b|\brm\s+(?:-\S*\s+)*-\S*[rR]|"
+    r"\b(?:mv|cp)\s+(?:-\S+\s+)*-\S*[rRa]|\bpatch\b|\bxargs\b|-exec\b|\bsed\s+.*-i.*[*{]|\b(?:prettier|black|isort|gofmt|rustfmt)\b.*(?:-w|--write|\.$|\s\.\s)|"
+    r"\bruff\s+(?:format|check\s+.*--fix)|\beslint\b.*--fix|\bfind\b.*-delete|\bgit\s+mv\b",
+    re.IGNORECASE,
+)
+_SUBSTITUTED = re.compile(r"\$\(|`|<\(|>\(")
+_REDIRECTED = re.compile(r"(?<![0-9&])(?:[12&]?>>?|>\|)\s*(?!&[12]\b|/dev/null\b)\S")
+_COMMAND_KEYS = ("command", "cmd", "commands", "script", "bash", "shell")
+
+
+def command_in(arguments: Any) -> str | None:
+    """Return the line for a shell that a call's arguments hold, `None` where they hold none."""
+    if not isinstance(arguments, Mapping):
+        return None
+    found = (arguments.get(key) for key in _COMMAND_KEYS)
+    return next((" ".join(map(str, one)) if isinstance(one, list) else one for one in found if isinstance(one, (str, list)) and one), None)
+
+
+def reads_only(command: str) -> bool:
+    """Say whether a line for a shell changes no file, as far as its words can say. What cannot be told may change one.
+
+    >>> reads_only("cd src && grep -n total *.py | head"), reads_only("sed -i s/a/b/ x.py"), reads_only("echo x > y"), reads_only("python fix.py")
+    (True, False, False, False)
+    """
+    if _SUBSTITUTED.search(command) or _REDIRECTED.search(_without_quoted(command)):
+        return False
+    parts = list(_parts(command))
+    return bool(parts) and all(_reads(words) for words in parts)
+
+
+def is_large_change(command: str) -> bool:
+    """Say whether a line for a shell is of those that change many files at once: a checkout, a reset, a removal of folders, a formatter.
+
+    >>> is_large_change("git checkout main"), is_large_change("rm -rf build"), is_large_change("touch a.py")
+    (True, True, False)
+    """
+    return _LARGE.search(command) is not None
+
+
+def words_of(command: str) -> Iterator[str]:
+    """Yield what may be a file in a line for a shell: each word that is no option, without quotes, and what an option or a redirection names."""
+    for word in _lexed(command):
+        if _is_end(word):
+            continue
+        name, mark, value = word.partition("=")
+        yield value if mark and (name.startswith("-") or name.isidentifier()) and value else word
+
+
+def commands_of(command: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield each command of a line for a shell: its words, and the files its output is sent to."""
+    for part in _parts(command):
+        words: list[str] = []
+        targets: list[str] = []
+        is_target = False
+        for word in part:
+            if is_target:
+                targets.append(word)
+            elif word in (">", ">>", ">|", "&>", "&>>"):
+                # A number before it was a descriptor.
+                words = words[:-1] if words and words[-1] in ("1", "2") else words
+            else:
+                words.append(word)
+            is_target = word in (">", ">>", ">|", "&>", "&>>") and not is_target
+        yield words, targets
+
+
+def is_path(word: str) -> bool:
+    """Say whether a word looks like a file: it has a folder or an ending.
+
+    >>> is_path("src/a.py"), is_path("a.py"), is_path("-n"), is_path("287:295"), is_path("3.5")
+    (True, True, False, False, False)
+    """
+    return re.fullmatch(r"(?!-)[^\s:;|&<>*?]*(?:/[^\s:;|&<>*?]+|\.[A-Za-z]\w{0,9})", word) is not None
+
+
+def _parts(command: str) -> Iterator[list[str]]:
+    words: list[str] = []
+    for word in _lexed(command):
+        if _is_end(word):
+            if words:
+                yield words
+            words = []
+        else:
+            words.append(word)
+    if words:
+        yield words
+
+
+def _is_end(word: str) -> bool:
+    """Say whether a word ends a command, or holds nothing."""
+    return not word.strip(";&|()\n")
+
+
+def _reads(words: list[str]) -> bool:
+    while words and re.fullmatch(r"[A-Za-z_]\w*=.*", words[0]):
+        words = words[1:]
+    if not words:
+        return True
+    name = words[0].rsplit("/", 1)[-1]
+    rest = " ".join(words[1:])
+    if name not in _READING or (name in _NOT_READING and _NOT_READING[name].search(rest)):
+        return False
+    if name == "git":
+        return next((word for word in words[1:] if not word.startswith("-")), "") in _GIT_READING
+    return True
+
+
+def _without_quoted(command: str) -> str:
+    return re.sub(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", "''", command)
+
+
+def _lexed(command: str) -> list[str]:
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|()<>\n")
+    lexer.whitespace = " \t\r"
+    lexer.commenters = ""
+    try:
+        return list(lexer)
+    except ValueError:
+        # An open quote: the words of it are told apart by spaces alone.
+        return command.split()

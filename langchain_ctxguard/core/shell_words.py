@@ -1,0 +1,168 @@
+"""Commands of a shell as lists of words, and whether a command line only reads. What cannot be told counts as changing something."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# Lists of words read better than dozens of quoted strings.
+_SHELL_TOOLS = frozenset(
+    """
+    execute execute_command bash shell sh run_command run_shell_command terminal exec run_in_terminal execute_bash command cmd run_terminal_cmd
+    """.split()  # noqa: SIM905
+)
+_COMMAND_KEYS = ("command", "cmd", "commands", "script", "input", "code")
+_READERS = frozenset(
+    """
+    ls ll dir cat bat head tail less more grep egrep fgrep rg ag ack find fd wc file stat du df pwd which whereis type echo printf true false test [
+    tree diff cmp md5sum sha1sum sha256sum od hexdump strings nl sort cut tr column jq yq basename dirname realpath readlink date whoami id
+    env uname hostname ps pgrep tac rev fold cd pushd popd : man help
+    """.split()  # noqa: SIM905
+)
+_CHECKERS = frozenset(
+    """
+    pytest py.test mypy pyright ruff flake8 pylint tox nosetests eslint tsc jest vitest rspec phpunit ctest
+    """.split()  # noqa: SIM905
+)
+_GIT_READERS = frozenset(
+    """
+    status diff log show blame grep ls-files ls-tree rev-parse describe shortlog cat-file rev-list merge-base for-each-ref whatchanged
+    """.split()  # noqa: SIM905
+)
+_RUN_TESTS = frozenset(
+    {
+        ("cargo", "test"),
+        ("cargo", "check"),
+        ("cargo", "clippy"),
+        ("go", "test"),
+        ("go", "vet"),
+        ("npm", "test"),
+        ("npm", "t"),
+        ("yarn", "test"),
+        ("pnpm", "test"),
+        ("make", "test"),
+        ("make", "check"),
+        ("make", "lint"),
+        ("mvn", "test"),
+        ("gradle", "test"),
+        ("dotnet", "test"),
+    }
+)
+_MODULES = frozenset({"pytest", "unittest", "mypy", "ruff", "flake8", "pylint", "compileall"})
+_WRITING_FLAGS = {
+    "find": ("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls"),
+    "fd": ("-x", "--exec", "-X", "--exec-batch"),
+    "sort": ("-o", "--output"),
+    "tree": ("-o",),
+    "ruff": ("--fix", "format", "--add-noqa", "--unsafe-fixes"),
+    "eslint": ("--fix",),
+    "git": ("--output", "-o", "--ext-diff", "--textconv", "--open-files-in-pager", "-O"),
+    "yq": ("-i", "--inplace"),
+    "date": ("-s", "--set"),
+    "rg": ("--pre",),
+}
+_SPLITS = frozenset({"&&", "||", ";", "|", "\n", "|&"})
+_DANGER = re.compile(r"[`]|\$\(|[<>]\(|<<")
+_NO_MATTER = re.compile(r"(?:\d?>&\d|\d?>\s*/dev/null|&>\s*/dev/null|2>&1)")
+
+
+def command_in(tool: str, args: Mapping[str, Any]) -> str | None:
+    """Return the command line a call gives to a shell, `None` where it gives none."""
+    if tool.lower() not in _SHELL_TOOLS:
+        return None
+    return next((found for key in _COMMAND_KEYS if (found := _as_line(args.get(key))) is not None), None)
+
+
+def _as_line(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    return shlex.join(value) if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value) else None
+
+
+def commands_of(line: str) -> tuple[tuple[str, ...], ...] | None:
+    """Return the single commands of a line, each as its words, settings of variables left out; `None` where it cannot be read.
+
+    >>> commands_of("cd src && A=1 pip install 'x y'; ls")
+    (('cd', 'src'), ('pip', 'install', 'x y'), ('ls',))
+    """
+    try:
+        lexer = shlex.shlex(line, posix=True, punctuation_chars="();<>|&\n")
+        lexer.whitespace = " \t\r"
+        lexer.whitespace_split = True
+        lexer.commenters = ""
+        words = list(lexer)
+    except ValueError:
+        return None
+    found: list[tuple[str, ...]] = []
+    current: list[str] = []
+    for word in (*words, ";"):
+        if word in _SPLITS or (word and set(word) <= set(";&|\n()")):
+            if current:
+                found.append(tuple(current))
+            current = []
+        elif current or not re.fullmatch(r"[A-Za-z_]\w*=.*", word, re.DOTALL):
+            current.append(word)
+    return tuple(found)
+
+
+def only_reads(line: str, *, checks: Sequence[str] = ()) -> bool:
+    """Say whether a command line changes nothing in a workspace, as far as its words say; runs of tests count as looking.
+
+    Args:
+        line: The command line.
+        checks: Lines that are known to change nothing, such as that of the configured check.
+    """
+    if line.strip() in {one.strip() for one in checks}:
+        return True
+    bare = _NO_MATTER.sub(" ", line)
+    if _DANGER.search(bare) or ">" in _unquoted(bare):
+        return False
+    commands = commands_of(bare)
+    return bool(commands) and all(_reads(command) or shlex.join(command) in checks for command in commands or ())
+
+
+def _unquoted(line: str) -> str:
+    return re.sub(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", "", line)
+
+
+def _reads(command: tuple[str, ...]) -> bool:  # noqa: PLR0911 - one line for each kind of command
+    name = command[0].rpartition("/")[2]
+    rest = command[1:]
+    flags = _WRITING_FLAGS.get(name, ())
+    if any(word == flag or word.startswith(f"{flag}=") for word in rest for flag in flags):
+        return False
+    if name == "git":
+        return _git_reads(rest)
+    if name in {"env", "hostname"}:
+        return not rest
+    if name == "sed":
+        return rest[:1] == ("-n",) and len(rest) > 1 and re.fullmatch(r"(?:\d+|\$)(?:,(?:\d+|\$))?p", rest[1]) is not None
+    if name in {"python", "python3"}:
+        return rest[:1] in {("--version",), ("-V",)} or (rest[:1] == ("-m",) and len(rest) > 1 and rest[1] in _MODULES)
+    if name in {"uv", "poetry", "pipenv", "hatch", "npx", "pdm"} and rest[:1] == ("run",):
+        return bool(rest[1:]) and _reads(rest[1:])
+    return name in _READERS or name in _CHECKERS or (len(rest) > 0 and (name, rest[0]) in _RUN_TESTS)
+
+
+def _git_reads(words: tuple[str, ...]) -> bool:
+    place = 0
+    while place < len(words) and words[place].startswith("-"):
+        if words[place] == "-C":
+            place += 1
+        elif words[place] not in {"--no-pager", "-P"}:
+            # Settings given here may have git run something.
+            return False
+        place += 1
+    if place >= len(words):
+        return False
+    name, rest = words[place], words[place + 1 :]
+    if any(word.startswith("-O") for word in rest):
+        # Opens what it finds in a program of the caller's choice.
+        return False
+    if name == "stash":
+        return rest[:1] in {("list",), ("show",)}
+    if name in {"branch", "tag", "remote"}:
+        return rest in {(), ("-v",), ("-vv",), ("-a",), ("--list",), ("list",), ("--show-current",)}
+    return name in _GIT_READERS

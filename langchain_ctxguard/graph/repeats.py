@@ -1,0 +1,158 @@
+"""The repeat guard in a run: what is done is not done again, what was turned down is not taken up again, and the model is told why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+
+from langchain_ctxguard.core import repeats
+from langchain_ctxguard.core.effects import CallAtWork, Ran, WorkWord
+from langchain_ctxguard.core.options import TurnedDown, turned_down
+from langchain_ctxguard.core.repeats import Look
+from langchain_ctxguard.core.results import reports_failure
+from langchain_ctxguard.core.roles import text_of
+from langchain_ctxguard.core.text import readable
+from langchain_ctxguard.core.worklog import effect_digest
+from langchain_ctxguard.domain.context_version import ContextPlace
+from langchain_ctxguard.domain.reconcile import SearchSeen
+from langchain_ctxguard.domain.summary import Decision
+from langchain_ctxguard.domain.value import canonical_json, digest_of
+from langchain_ctxguard.domain.version import ContextEvent
+from langchain_ctxguard.domain.worklog import WorkEntry
+from langchain_ctxguard.graph.reconciler import NO_STEPS, LookedAt
+from langchain_ctxguard.records.reconcile import ReconcileLog
+
+_ANSWER = 3_000
+"""Characters of a search's result that is kept; of a longer one the search is made again."""
+
+_FILES = 20
+_SLOW_S = 0.25
+"""A workspace that takes longer to be told from another, in seconds, keeps no searches: making them again is cheaper."""
+
+
+class RepeatGuard:
+    """Knows what a call would do again. It denies nothing: what it has to say is a result."""
+
+    def __init__(
+        self,
+        files: LookedAt,
+        log: ReconcileLog,
+        *,
+        entries: Callable[[str], tuple[WorkEntry, ...]],
+        decisions: Callable[[ContextPlace], Iterable[tuple[int | None, Decision]]],
+        record: Callable[[ContextEvent], None] = lambda _: None,
+    ) -> None:
+        """Bind what is looked at.
+
+        Args:
+            files: The workspace.
+            log: Where searches are on record.
+            entries: Returns the work log of a thread, oldest first.
+            decisions: Returns what was decided in a context, oldest first, each with its number in the work log where it has one.
+            record: Is told what was answered.
+        """
+        self._files = files
+        self._log = log
+        self._entries = entries
+        self._decisions = decisions
+        self._record = record
+        self._is_slow = False
+        text: Callable[[str], str | None] = getattr(files, "text", lambda _: None)
+        self._look = Look(fact=files.fact, text=text, name=files.relative)
+
+    def word(self, call: CallAtWork) -> WorkWord | None:
+        """Return what stands in the place of a call that need not run, `None` for one that has to.
+
+        Raises:
+            StoreError: what is on record cannot be read.
+        """
+        request = call.request
+        if not request.thread or request.tool.lower() in NO_STEPS:
+            return None
+        place = _place(call)
+        if repeats.is_search(request.tool):
+            return self._searched(place, call)
+        entry = repeats.repeated_step(request.tool, request.args, self._entries(request.thread), self._look, call_id=request.call_id)
+        if entry is not None:
+            return self._answered(
+                "repeat_answered", f"`{request.tool}` would have done again {entry.name}.", repeats.in_effect_text(request.tool, entry)
+            )
+        against = repeats.turned_down_in(request.tool, request.args, self._standing(place), self._look)
+        if against is None:
+            return None
+        self._record(ContextEvent(kind="turned_down_answered", detail=f"`{request.tool}` would have taken up what was turned down."))
+        return WorkWord("turned_down", repeats.turned_down_text(request.tool, against))
+
+    def after(self, call: CallAtWork, ran: Ran) -> None:
+        """Keep the answer of a search that named files, as long as it is short.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        request = call.request
+        if not request.thread or self._is_slow or ran.outcome != "finished" or not repeats.is_search(request.tool):
+            return
+        text = _text(ran.value)
+        if text is None or len(text) > _ANSWER:
+            return
+        files = self._named(text)
+        if not files or not (now := self._print()):
+            return
+        lines = tuple(line for line in map(readable, text.splitlines()) if line)
+        own = effect_digest(request.tool, request.args)
+        seen = SearchSeen(effect=own, call_id=request.call_id or "", found=lines, files=files, print=now, at=self._log.now())
+        self._log.append(_place(call), seen)
+
+    def _searched(self, place: ContextPlace, call: CallAtWork) -> WorkWord | None:
+        request = call.request
+        searches = self._log.read(place)[1].searches
+        if not searches:
+            return None
+        seen = repeats.repeated_search(request.tool, request.args, searches, self._look, print_now=self._print, call_id=request.call_id)
+        if seen is None:
+            return None
+        return self._answered("repeat_answered", f"`{request.tool}` had been asked the same.", repeats.found_before_text(request.tool, seen))
+
+    def _standing(self, place: ContextPlace) -> tuple[TurnedDown, ...]:
+        return turned_down(self._decisions(place))
+
+    def _answered(self, kind: Any, detail: str, text: str) -> WorkWord:
+        self._record(ContextEvent(kind=kind, detail=detail))
+        return WorkWord("in_effect", text)
+
+    def _named(self, text: str) -> tuple[tuple[str, str], ...]:
+        """Return the files that a result names, with what they hold; none where it names very many."""
+        found: dict[str, str] = {}
+        for word in text.replace('"', " ").replace("'", " ").replace(",", " ").split():
+            name = self._files.relative(word.rstrip(":.").split(":", 1)[0].strip("[]()"))
+            if name is None or name in found:
+                continue
+            fact = self._files.fact(name)
+            if fact.kind == "file" and fact.sha256 is not None:
+                found[name] = fact.sha256
+            if len(found) > _FILES:
+                return ()
+        return tuple(found.items())
+
+    def _print(self) -> str:
+        started = time.monotonic()
+        survey = self._files.survey()
+        self._is_slow = self._is_slow or time.monotonic() - started > _SLOW_S
+        return digest_of(canonical_json([survey.source, survey.head, dict(survey.marks)])) if survey.is_complete else ""
+
+
+def _place(call: CallAtWork) -> ContextPlace:
+    return ContextPlace(thread=str(call.request.thread), namespace=call.request.namespace.rpartition("|")[0])
+
+
+def _text(value: Any) -> str | None:
+    """Return the text a search returned, `None` where it is none or tells of a failure."""
+    content = value[0] if isinstance(value, tuple) and value else value
+    if isinstance(content, ToolMessage):
+        content = None if content.status == "error" else text_of(content)
+    if isinstance(content, list) and all(isinstance(one, str) for one in content):
+        content = "\n".join(content)
+    return content if isinstance(content, str) and not reports_failure(content) else None
