@@ -29,6 +29,7 @@ from langchain_ctxguard.core.effects import (
     GetContent,
     NobodyThere,
     NoteCall,
+    NoteReplaced,
     NoteWork,
     PortFailed,
     Prepare,
@@ -140,6 +141,7 @@ class Engine:
                     case (
                         ReadConsents()
                         | ReadStanding()
+                        | NoteReplaced()
                         | ReadCalls()
                         | WriteCalls()
                         | ReadBudgets()
@@ -195,6 +197,7 @@ class Engine:
                     case (
                         ReadConsents()
                         | ReadStanding()
+                        | NoteReplaced()
                         | ReadCalls()
                         | WriteCalls()
                         | ReadBudgets()

@@ -161,6 +161,9 @@ class TextIndex(Protocol):
     def search(self, space: str, query: str, *, limit: int = 10) -> list[Hit]:
         """Return the keys of the texts that share most with `query`, best first. Chinese words of two characters are found."""
 
+    def copy_space(self, source: str, target: str) -> None:
+        """Index in `target` also what is indexed in `source`. To do it twice is to do it once."""
+
     def purge(self, space: str) -> int:
         """Forget all texts of a space, and return how many there were."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -55,6 +56,15 @@ def test_every_public_name_is_there(name: str) -> None:
     if callable(public):
         assert public.__doc__
         assert public.__module__.startswith("langchain_ctxguard.")
+
+
+@pytest.mark.parametrize("name", ["events", "tracing"])
+def test_a_module_beside_the_package_names_what_it_offers(name: str) -> None:
+    """Sorted, there, and each says what it is; it loads no graph, no database and no exporter."""
+    module = importlib.import_module(f"langchain_ctxguard.{name}")
+    assert sorted(set(module.__all__)) == list(module.__all__)
+    assert all(found.__doc__ for public in module.__all__ if isinstance(found := getattr(module, public), type))
+    assert [] == sorted(loaded_by(f"import langchain_ctxguard.{name}") & {"deepagents", "langchain", "langgraph", "opentelemetry", "sqlalchemy"})
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

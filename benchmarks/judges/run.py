@@ -1,4 +1,4 @@
-"""Puts `compact_messages` before two judges made elsewhere, prints what they say, and writes it to `results/judges*.json`.
+"""Puts `compact_messages` before three judges made elsewhere, prints what they say, and writes it to `results/judges*.json`.
 
     python -m benchmarks.judges.run [--small]
 
@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 import sys
 from importlib.metadata import version
+from typing import Any
 
-from benchmarks.judges import conformance, survival
+from benchmarks.judges import conformance, side_constraints, survival
 from benchmarks.measuring import table, versions, write
 
-KIT, HARNESS = "compaction-conformance-kit", "jev-harness-sdk"
+KIT, HARNESS, CONPACT = "compaction-conformance-kit", "jev-harness-sdk", "conpact"
 GIVEN = (
     "`ctxguard` is `compact_messages(messages)` with its defaults: extractive, no model. `rules given` passes the session's safety rules and hard "
     "constraints, each in its latest wording, as `constraints`."
@@ -32,11 +33,17 @@ def main() -> int:
     ranked = conformance.leaderboard(seeds=(1,)) if is_small else conformance.leaderboard()
     print(table(ranked), end="\n\n")
     recalled = survival.survival(filler=(40,) if is_small else (40, 200))
-    print(table(recalled))
+    print(table(recalled), end="\n\n")
+    length, among = (3_000, side_constraints.haystacks(40)[:1]) if is_small else (12_000, side_constraints.haystacks(400))
+    few: dict[str, Any] = {"positions": ("middle",), "framed": (False,)} if is_small else {}
+    constrained = side_constraints.retention(among, length=length, **few)
+    print(table(constrained), end="\n\n")
+    together = side_constraints.several(among, length=length)
+    print(table(together))
     if is_small:
         return 0
     own = {name: found for name, found in versions().items() if name in ("langchain-ctxguard", "langchain-core", "python")}
-    kit, harness = {KIT: version(KIT), **own}, {HARNESS: version(HARNESS), **own}
+    kit, harness, conpact = ({name: version(name), **own} for name in (KIT, HARNESS, CONPACT))
     write(
         "judges",
         measured=(
@@ -71,6 +78,28 @@ def main() -> int:
         against="the harness's own strategies in the same run; `claude-code-documented` is its model of a documentation.",
         versions=harness,
         rows=recalled,
+    )
+    write(
+        "judges-constraints",
+        measured=(
+            f"{CONPACT}: each of its 15 side constraints, said once (`multi`: three times) in a conversation of {length:,} tokens, with and "
+            f"without its framing, {side_constraints.ROUNDS} rounds with more said in between. `retention`: percent of constraints its judge "
+            "finds; `compliant`: percent of its probes answered as the constraint wants; `without`: the same where it was never said; output in "
+            "percent of the characters before. Judge and probe are asked over loopback and look for the exact words: they show what is in "
+            "sight, not what a model does. Nothing is passed as a constraint. Its data set is not in the package: the conversations are filler "
+            "of ours and published transcripts."
+        ),
+        against="its own `RecentN(5)` over the same rounds.",
+        versions=conpact,
+        rows=constrained,
+    )
+    write(
+        "judges-constraints-together",
+        measured=f"{CONPACT}: five of its constraints at once, each said once at another place of a conversation, "
+        f"{side_constraints.ROUNDS} rounds: how many of all 15 still stand there word for word.",
+        against="its own `RecentN(5)` over the same rounds.",
+        versions=conpact,
+        rows=together,
     )
     return 0
 

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.base import RunnableBindingBase
 
+from langchain_ctxguard.backends.internal_call import answering_whole
 from langchain_ctxguard.backends.notes_schema import notes_schema
 from langchain_ctxguard.core.effects import Spending
 from langchain_ctxguard.errors import ConfigurationError
@@ -41,7 +42,7 @@ class Asking:
             ConfigurationError: the model cannot be asked that way.
         """
         chosen = method or method_of(model)
-        model = _without_streaming(model)
+        model = answering_whole(model)
         if chosen == "words":
             return cls("words", model)
         try:
@@ -90,16 +91,6 @@ def innermost(model: Any) -> Any:
     while isinstance(model, RunnableBindingBase):
         model = model.bound
     return model
-
-
-def _without_streaming(model: Any) -> _Model:
-    """Return the model, or a copy that answers whole: in a graph that streams it would stream too, to nobody, and some report no cost then."""
-    if isinstance(model, RunnableBindingBase):
-        return model.model_copy(update={"bound": _without_streaming(model.bound)})
-    if isinstance(model, BaseChatModel) and model.disable_streaming is not True:
-        return model.model_copy(update={"disable_streaming": True})
-    whole: _Model = model
-    return whole
 
 
 def _can_be_structured(model: Any) -> bool:

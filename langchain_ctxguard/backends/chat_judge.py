@@ -8,8 +8,9 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable
 
+from langchain_ctxguard.backends.internal_call import answering_whole, internal_marks
 from langchain_ctxguard.core.roles import escaped, text_of
 from langchain_ctxguard.domain.retention import Retention
 from langchain_ctxguard.errors import ConfigurationError
@@ -45,7 +46,7 @@ class ChatModelJudge:
         """Bind a model.
 
         Args:
-            model: A chat model, or a runnable around one. It is called as it is: set its temperature to 0 for opinions that repeat.
+            model: A chat model, or a runnable around one. A copy that does not stream is called: set its temperature to 0 for opinions that repeat.
             prompt: The system prompt; it must ask for the same JSON object.
 
         Raises:
@@ -55,7 +56,7 @@ class ChatModelJudge:
         if not isinstance(given, Runnable):
             msg = f"A judge needs a chat model, not {model!r}; pass e.g. `ChatModelJudge(init_chat_model('openai:gpt-4.1-mini'))`."
             raise ConfigurationError(msg)
-        self._model = model
+        self._model = answering_whole(model)
         self._prompt = prompt
         self.failures = 0
 
@@ -65,15 +66,12 @@ class ChatModelJudge:
             f"<{name}>\n{_contained(text, name)}\n</{name}>" for name, text in (("rule", constraint), ("earlier", before), ("later", after))
         )
         try:
-            answer = self._model.invoke([SystemMessage(self._prompt), HumanMessage(question)], _CONFIG)
+            answer = self._model.invoke([SystemMessage(self._prompt), HumanMessage(question)], internal_marks("ctxguard.judge"))
         except Exception as error:  # noqa: BLE001 - whatever a provider raises, the words have decided already
             self.failures += 1
             _log.warning("The judge gave no opinion: %s: %s", type(error).__name__, error)
             return None
         return read_opinion(text_of(answer) if isinstance(answer, BaseMessage) else str(answer))
-
-
-_CONFIG: RunnableConfig = {"tags": ["nostream"], "run_name": "ctxguard.judge"}
 
 
 def _contained(text: str, name: str) -> str:

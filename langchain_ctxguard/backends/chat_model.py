@@ -20,6 +20,7 @@ from langchain_ctxguard.backends.calling import Answer, Caller
 from langchain_ctxguard.backends.deadline import awithin, within
 from langchain_ctxguard.backends.dialogue import Backlog
 from langchain_ctxguard.backends.extractive import ExtractiveSummarizer, kept_verbatim, origin_of
+from langchain_ctxguard.backends.internal_call import internal_marks
 from langchain_ctxguard.backends.notes import merged, shortened, source_finder, sources_in, wrong_language
 from langchain_ctxguard.backends.notes_prompt import PROMPT, in_language, notes_json, question_of
 from langchain_ctxguard.backends.notes_schema import notes_schema
@@ -265,15 +266,7 @@ def _next(steps: _Steps, answer: Answer | None) -> list[BaseMessage] | SummaryDr
 
 
 def _config(given: RunnableConfig | None) -> RunnableConfig:
-    """Return the marks of an internal call. It names no callbacks of its own: those of the surrounding run are inherited."""
-    from langchain.agents.middleware.internal_call_transformer import internal_call_metadata
-    from langgraph.constants import TAG_NOSTREAM
-
-    marks: RunnableConfig = {
-        "tags": [TAG_NOSTREAM],
-        "metadata": {"lc_source": "summarization", **internal_call_metadata()},
-        "run_name": "ctxguard.summarize",
-    }
+    marks = internal_marks("ctxguard.summarize", lc_source="summarization")
     return marks if given is None else merge_configs(given, marks)
 
 

@@ -149,6 +149,12 @@ class MemoryIndex:
             texts = dict(self._spaces.get(space, {}))
         return best(texts, query, limit=limit)
 
+    def copy_space(self, source: str, target: str) -> None:
+        """Index in `target` also what is indexed in `source`."""
+        with self._lock:
+            if theirs := self._spaces.get(source):
+                self._spaces.setdefault(target, {}).update(theirs)
+
     def purge(self, space: str) -> int:
         """Forget all texts of a space."""
         with self._lock:

@@ -9,9 +9,10 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable
 from pydantic import BaseModel, Field
 
+from langchain_ctxguard.backends.internal_call import answering_whole, internal_marks
 from langchain_ctxguard.core.field_text import folded
 from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.normalize import normalize
@@ -37,7 +38,6 @@ _PORTION = 40_000
 _LONGEST = 400
 _ARRAY = re.compile(r"\[.*\]", re.DOTALL)
 _THOUGHTS = re.compile(r"<(think|thinking|reasoning|thought)>.*?(?:</\1>|\Z)", re.DOTALL)
-_CONFIG: RunnableConfig = {"tags": ["nostream"], "run_name": "ctxguard.fields"}
 
 
 class Listed(BaseModel):
@@ -61,7 +61,7 @@ class ModelFieldExtractor:
         """Bind a model.
 
         Args:
-            model: A chat model, or a runnable around one. It is called as it is.
+            model: A chat model, or a runnable around one. A copy that does not stream is called.
             prompt: The system prompt; it must ask for the same JSON array.
 
         Raises:
@@ -71,7 +71,7 @@ class ModelFieldExtractor:
         if not isinstance(given, Runnable):
             msg = f"A field extractor needs a chat model, not {model!r}; pass e.g. `ModelFieldExtractor(init_chat_model('openai:gpt-4.1-mini'))`."
             raise ConfigurationError(msg)
-        self._model: Runnable[LanguageModelInput, Any] = _by_schema(model)
+        self._model: Runnable[LanguageModelInput, Any] = _by_schema(answering_whole(model))
         self._prompt = prompt
 
     def __call__(self, messages: Sequence[BaseMessage]) -> list[ControlField]:
@@ -84,7 +84,8 @@ class ModelFieldExtractor:
         fields: list[ControlField] = []
         for portion, start in _portions(messages):
             said = "\n\n".join(f"[{speaker_of(message)}] {escaped(text_of(message))}" for message in portion)
-            answer = self._model.invoke([SystemMessage(self._prompt), HumanMessage(f"<conversation>\n{said}\n</conversation>")], _CONFIG)
+            question = [SystemMessage(self._prompt), HumanMessage(f"<conversation>\n{said}\n</conversation>")]
+            answer = self._model.invoke(question, internal_marks("ctxguard.fields"))
             fields += read_fields(_text(answer), portion, start=start)
         return fields
 

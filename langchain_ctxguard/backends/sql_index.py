@@ -72,6 +72,21 @@ class SqlIndex:
                     matches[written(key)][beginning] += count
         return [Hit(key=key, score=score) for key, score in ranked(matches, texts=total, limit=limit, having=having)]
 
+    def copy_space(self, source: str, target: str) -> None:
+        """Index in `target` also what is indexed in `source`, in one transaction."""
+        theirs, where = self._space(source), self._space(target)
+        with self._database.writing(claim=where) as connection:
+            keys = [written(row[0]) for row in connection.execute(select(texts.c.key).where(texts.c.space == theirs)).all()]
+            _fresh(connection, where, sorted(keys))
+            new = texts.alias()
+            rows = (
+                select(literal(where, terms.c.space.type), terms.c.term, new.c.id, terms.c.count)
+                .join_from(terms, texts, texts.c.id == terms.c.text)
+                .join(new, (new.c.name == texts.c.name) & (new.c.space == where))
+                .where(terms.c.space == theirs)
+            )
+            connection.execute(insert(terms).from_select(["space", "term", "text", "count"], rows))
+
     def purge(self, space: str) -> int:
         """Forget all texts of a space."""
         where = self._space(space)

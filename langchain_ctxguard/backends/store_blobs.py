@@ -86,6 +86,11 @@ class StoreIndex:
         texts = {text_of(item.value["key"]): item.value["terms"] for item in items_of(self._store, self._space(space))}
         return best(texts, query, limit=limit)
 
+    def copy_space(self, source: str, target: str) -> None:
+        """Index in `target` also what is indexed in `source`."""
+        where = self._space(target)
+        self._store.batch([_put(where, item.key, dict(item.value)) for item in items_of(self._store, self._space(source))])
+
     def purge(self, space: str) -> int:
         """Forget all texts of a space."""
         keys = [item.key for item in items_of(self._store, self._space(space))]

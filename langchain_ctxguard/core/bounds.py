@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 from langchain_core.messages import HumanMessage
 
 from langchain_ctxguard.core.effects import CountTokens
-from langchain_ctxguard.core.evidence import done_files
+from langchain_ctxguard.core.evidence import done_files, is_changed, is_refused_change
 from langchain_ctxguard.core.left_out import with_dropped
 from langchain_ctxguard.core.render import (
     open_inferred,
@@ -26,7 +26,7 @@ from langchain_ctxguard.core.render import (
     render_summary,
 )
 from langchain_ctxguard.core.text import clipped
-from langchain_ctxguard.domain.evidence import Evidence
+from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence
 from langchain_ctxguard.domain.summary import Decision, Fact, LeftOut, PendingItem, StructuredSummary
 
 Item = TypeVar("Item")
@@ -34,6 +34,10 @@ _GOAL_SHARE = 0.25
 _EARLIER_SHARE = 0.1
 _LISTED_SHARE = 0.2
 _REFERENCES_SHARE = 0.2
+_REFUSED_FIRST = 6
+"""So many attempts at changes that failed have the first claim on the room for actions, the newest."""
+
+_BRIEF = 60
 _FILES_SHARE = 0.35
 _ASKED_SHARE = 0.4
 _COUNTED = 6
@@ -199,6 +203,37 @@ def _newest(items: Sequence[Item], room: int, cost: Callable[[Item], int]) -> tu
     return tuple(reversed(kept)), room
 
 
+def _weighty_first(
+    items: Sequence[Item], room: int, cost: Callable[[Item], int], is_weighty: Callable[[Item], bool], *, most: int | None = None
+) -> tuple[Item, ...]:
+    """Return what has room, in order: the newest of the weighty ones, at most `most`, then the newest of the others."""
+    weighty = [(place, item) for place, item in enumerate(items) if is_weighty(item)]
+    first, left = _newest(weighty if most is None else weighty[-most:], room, lambda pair: cost(pair[1]))
+    taken = {place for place, _ in first}
+    rest, _ = _newest([(place, item) for place, item in enumerate(items) if place not in taken], left, lambda pair: cost(pair[1]))
+    return tuple(item for _, item in sorted((*first, *rest), key=lambda pair: pair[0]))
+
+
+def _shorter_refused(actions: tuple[Action, ...], room: int, cost: Callable[[Action], int]) -> tuple[Action, ...]:
+    """Return actions, the newest attempts that failed told more briefly where all of them have no room: each of them is worth a line."""
+    refused = {place for place, item in [pair for pair in enumerate(actions) if is_refused_change(pair[1])][-_REFUSED_FIRST:]}
+    if sum(cost(actions[place]) for place in refused) <= room:
+        return actions
+    briefly = (_brief(item) if place in refused else item for place, item in enumerate(actions))
+    return tuple(briefly)
+
+
+def _brief(action: Action) -> Action:
+    return action.model_copy(update={"arguments": clipped(action.arguments, _BRIEF), "result": clipped(action.result, _BRIEF)})
+
+
+def _fewer(items: tuple[Item, ...], is_weighty: Callable[[Item], bool]) -> tuple[Item, ...]:
+    """Return an eighth fewer: the oldest that weigh little, then the oldest."""
+    light = [place for place, item in enumerate(items) if not is_weighty(item)]
+    gone = set((light or list(range(len(items))))[: max(1, len(items) // 8)])
+    return tuple(item for place, item in enumerate(items) if place not in gone)
+
+
 def bounded_evidence(evidence: Evidence, *, max_tokens: int, count: CountTokens, carried_tokens: int = 0) -> Evidence:
     """Return `evidence` within `max_tokens` as rendered; the oldest actions and files become a count.
 
@@ -238,14 +273,25 @@ def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens) 
     named, _ = _newest(evidence.references, int(room * _REFERENCES_SHARE), lambda item: text_tokens(count, render_references([item])))
     counted = counted.model_copy(update={"references": named, "omitted_references": counted.omitted_references - len(named)})
     room = max_tokens - text_tokens(count, render_evidence(counted)) - 16
+
+    def cost_of(action: Action) -> int:
+        return text_tokens(count, f"- {render_action(action)}\n")
+
+    def cost_of_file(artifact: Artifact) -> int:
+        return text_tokens(count, f"- {render_artifact(artifact)}\n")
+
+    # An attempt that failed shows nowhere else: it comes before what people asked, which stands in the summary too.
+    shown = _shorter_refused(evidence.actions, room // 2, cost_of)
+    claimed = min(room * 6 // 10, sum(cost_of(item) for item in [one for one in shown if is_refused_change(one)][-_REFUSED_FIRST:]))
     waiting = open_inferred(evidence.inferred)[-evidence.inferred_shown :] if evidence.inferred_shown else ()
-    asked, _ = _newest(waiting, int(room * _ASKED_SHARE), lambda item: text_tokens(count, f"- {render_inferred_rule(item)}\n"))
+    asked, _ = _newest(waiting, int((room - claimed) * _ASKED_SHARE), lambda item: text_tokens(count, f"- {render_inferred_rule(item)}\n"))
     counted = counted.model_copy(update={"inferred_shown": len(asked)})
     room = max_tokens - text_tokens(count, render_evidence(counted)) - 16
-    artifacts, _ = _newest(evidence.artifacts, int(room * _FILES_SHARE), lambda item: text_tokens(count, f"- {render_artifact(item)}\n"))
-    room -= sum(text_tokens(count, f"- {render_artifact(item)}\n") for item in artifacts)
-    actions, _ = _newest(evidence.actions, room, lambda item: text_tokens(count, f"- {render_action(item)}\n"))
-    left = room - sum(text_tokens(count, f"- {render_action(item)}\n") for item in actions)
+    # A file that was only looked at can be looked at again, and what was done with success shows in its file.
+    artifacts = _weighty_first(evidence.artifacts, int(room * _FILES_SHARE), cost_of_file, is_changed)
+    room -= sum(map(cost_of_file, artifacts))
+    actions = _weighty_first(shown, room, cost_of, is_refused_change, most=_REFUSED_FIRST)
+    left = room - sum(map(cost_of, actions))
     if left > 0 and len(asked) < len(waiting):
         # What actions and files leave free is for what people asked: it is said once, and nobody repeats it.
         more, _ = _newest(waiting[: len(waiting) - len(asked)], left, lambda item: text_tokens(count, f"- {render_inferred_rule(item)}\n"))
@@ -262,7 +308,7 @@ def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens) 
         )
         if text_tokens(count, render_evidence(bounded)) <= max_tokens:
             return bounded
-        actions, artifacts = actions[max(1, len(actions) // 8) :], artifacts[max(1, len(artifacts) // 8) :]
+        actions, artifacts = _fewer(actions, is_refused_change), _fewer(artifacts, is_changed)
     if counted.references and text_tokens(count, render_evidence(counted)) > max_tokens:
         omitted = counted.omitted_references + len(counted.references)
         counted = counted.model_copy(update={"references": (), "omitted_references": omitted})

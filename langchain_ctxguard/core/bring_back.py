@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.compile import parted
-from langchain_ctxguard.core.identity import find_cut, message_digest, name_in, name_of
+from langchain_ctxguard.core.identity import find_cut, is_known_as, message_digest, name_in, name_of
 from langchain_ctxguard.domain.archive import Archived
 from langchain_ctxguard.domain.context import ContextHead
 
@@ -72,3 +72,20 @@ def gap_before(messages: Sequence[BaseMessage], head: ContextHead, rows: Iterabl
             unplaced.append(message)
     missing = {position: row for position, row in before if position >= start and position not in placed}
     return Gap(list(front.system), unplaced, placed, missing, list(front.rest[at:]))
+
+
+def accounts_for(messages: Sequence[BaseMessage], head: ContextHead, rows: Sequence[tuple[int, Archived]]) -> bool:
+    """Say whether every message before the cut of a head is in the conversation or among what was archived of it.
+
+    Args:
+        messages: The conversation as it is.
+        head: The head that belongs to it.
+        rows: What was archived, with positions: of this conversation only if the last one before the cut is the one the head names.
+    """
+    before = [(position, row) for position, row in rows if position < head.cut.position]
+    gap = gap_before(messages, head, before, start=0)
+    evicted = None if head.cut.evicted is None else name_in(head.cut.evicted)
+    here = () if gap is None else (*gap.unplaced, *gap.placed.values())
+    if evicted is not None and evicted not in {name_in(row.key) for _, row in before} and not any(is_known_as(one, evicted) for one in here):
+        return False
+    return len(before) + (0 if gap is None else len(gap.unplaced)) >= head.cut.position

@@ -27,13 +27,17 @@ from langchain_ctxguard.core.effects import (
     AskedBefore,
     GetContent,
     NobodyThere,
+    NoteReplaced,
     PersonsAnswer,
     PutContent,
+    ReadStanding,
     ResolveCall,
     Shown,
 )
+from langchain_ctxguard.core.standing import arguments_digest, replaced_by
 from langchain_ctxguard.domain.approval import Binding
 from langchain_ctxguard.domain.policy import ToolRequest, Verdict
+from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.domain.tool_call import (
     Answered,
     AnswerRefused,
@@ -109,7 +113,22 @@ def as_answered(case: Case, verdict: Verdict, state: QuestionState, place: int) 
             agreed = answer.edited[place] if place < len(answer.edited) else None
             if not isinstance(edited, ToolRequest) or agreed is None or binding_of(edited, case.judge.fingerprint).digest != agreed.digest:
                 return Settled("denied", texts.edit_failed_text(case.request.tool), verdict=verdict)
+            yield from _replaced(case, edited, answer)
             return Settled("edited", verdict=verdict, edited=edited)
+
+
+def _replaced(case: Case, edited: ToolRequest, answer: Answered) -> ToolFlow[None]:
+    """Put on record, once, that a person had other arguments run: the agent does not get its own by asking again.
+
+    Before the edited call runs, and looked up each time its node begins anew: a process that died in between left it out.
+    """
+    request, thread = case.request, case.request.thread
+    old, new = arguments_digest(request.args), arguments_digest(edited.args)
+    if not thread or (request.tool, old) == (edited.tool, new):
+        return
+    state = yield from need(ReadStanding(thread))
+    if isinstance(state, StandingState) and replaced_by(state, request.tool, old) is None:
+        yield from need(NoteReplaced(thread, request.tool, old, new, request.call_id or "", answer.approver.id or "guard"))
 
 
 def put_question(case: Case, question: Question, shown: tuple[Shown, ...]) -> ToolFlow[tuple[Answered, tuple[Given, ...]] | NobodyThere | None]:

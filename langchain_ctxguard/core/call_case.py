@@ -86,6 +86,21 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a call returned when it ran."""
+
+    text: Any = None
+    form: str | None = None
+    """What that can be made of again; `None`: the text is all there was."""
+
+    lead: str = ""
+    """Says that the call was not run again."""
+
+    is_same_call: bool = False
+    """Whether this very call ran, begun anew with its node: it returns what it returned then. Another one is told that it was not run again."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """What a call came to."""
 
@@ -97,6 +112,9 @@ class Settled:
     verdict: Verdict | None = None
     edited: ToolRequest | None = None
     """The call a person made of it: to be judged like any other."""
+
+    receipt: Receipt | None = None
+    """What is on record of what it returned before, where it is answered with that."""
 
 
 class CannotTellError(Exception):

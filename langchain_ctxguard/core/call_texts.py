@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -70,9 +71,24 @@ def unknown_outcome_note(begun: datetime) -> str:
 
 def receipt_text(tool: str, at: datetime | None, content: Any) -> str:
     """Say that a call ran before, and what it returned then."""
-    when = "" if at is None else f" at {_moment(at)}"
     kept = "What it returned was not kept." if content is None else f"It returned: {content}"
-    return f"`{tool}` has run with these arguments{when} and was not run again. {kept}"
+    return f"{receipt_lead(tool, at)} {kept}"
+
+
+def receipt_lead(tool: str, at: datetime | None) -> str:
+    """Say that a call ran before, what it returned then apart."""
+    when = "" if at is None else f" at {_moment(at)}"
+    return f"`{tool}` has run with these arguments{when} and was not run again."
+
+
+def not_kept_text(lost: Sequence[str]) -> str:
+    """Say what of a result is not in its receipt."""
+    return f"Not kept of what it returned: {', '.join(lost)}."
+
+
+def edited_text(tool: str, arguments: str) -> str:
+    """Say to a model that a person made another call of its own."""
+    return f"A person changed this call before it ran: `{tool}` ran with {arguments}. Do not repeat the call you made."
 
 
 def rejected_text(tool: str, reason: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from langchain_ctxguard.core.approvals import opening
+from langchain_ctxguard.core.call_asking import answer_in_place
 from langchain_ctxguard.core.call_case import (
     CannotTellError,
     Case,
@@ -26,7 +27,7 @@ from langchain_ctxguard.core.effects import (
     WorkWord,
 )
 from langchain_ctxguard.core.standing import arguments_digest as standing_digest
-from langchain_ctxguard.core.standing import permission_of, standing_verdict
+from langchain_ctxguard.core.standing import permission_of, replaced_by, standing_verdict
 from langchain_ctxguard.domain.budget import Budgets
 from langchain_ctxguard.domain.consent import CROSS_SESSION_MEMORY, Consents
 from langchain_ctxguard.domain.policy import AskNeed, Decision, Finding, Verdict
@@ -90,7 +91,8 @@ def _as_it_stands(case: Case, verdict: Verdict) -> ToolFlow[Verdict]:
         if isinstance(state, PortFailed) and verdict.effect != "read":
             raise CannotTellError(state.error)
         if isinstance(state, StandingState):
-            reason = standing_verdict(verdict.effect, state, tool=request.tool, arguments=standing_digest(request.args))
+            own = yield from _is_what_was_replaced(case, verdict, state)
+            reason = standing_verdict(verdict.effect, state, tool=request.tool, arguments=None if own else standing_digest(request.args))
             if reason is not None:
                 return _denied(verdict, "standing", reason)
             if verdict.decision is Decision.ALLOW and not verdict.approvals and permission_of(request.tool, state) == "ask":
@@ -106,6 +108,19 @@ def _as_it_stands(case: Case, verdict: Verdict) -> ToolFlow[Verdict]:
             reason = f"'{CROSS_SESSION_MEMORY}' is not granted, so nothing is kept for other conversations"
             return _denied(verdict, "consents", f"{reason}. Only the person can grant it, where they consent")
     return verdict
+
+
+def _is_what_was_replaced(case: Case, verdict: Verdict, state: StandingState) -> ToolFlow[bool]:
+    """Say whether this is the very call a person edited: begun anew with its node, it comes to what they made of it, and does not run itself."""
+    request = case.request
+    if not state.replaced or replaced_by(state, request.tool, standing_digest(request.args)) is None:
+        return False
+    if verdict.decision is not Decision.ASK and permission_of(request.tool, state) != "ask":
+        return False
+    if case.ledger is None:
+        case.ledger = yield from ledger_of(str(request.thread))
+    answered = answer_in_place(case.ledger, bound(case))
+    return answered is not None and answered[0].answer is not None and answered[0].answer.decisions[answered[1]] == "edit"
 
 
 def _denied(verdict: Verdict, key: str, sentence: str) -> Verdict:

@@ -72,6 +72,33 @@ def words_of(command: str) -> Iterator[str]:
         yield value if mark and (name.startswith("-") or name.isidentifier()) and value else word
 
 
+def commands_of(command: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield each command of a line for a shell: its words, and the files its output is sent to."""
+    for part in _parts(command):
+        words: list[str] = []
+        targets: list[str] = []
+        is_target = False
+        for word in part:
+            if is_target:
+                targets.append(word)
+            elif word in (">", ">>", ">|", "&>", "&>>"):
+                # A number before it was a descriptor.
+                words = words[:-1] if words and words[-1] in ("1", "2") else words
+            else:
+                words.append(word)
+            is_target = word in (">", ">>", ">|", "&>", "&>>") and not is_target
+        yield words, targets
+
+
+def is_path(word: str) -> bool:
+    """Say whether a word looks like a file: it has a folder or an ending.
+
+    >>> is_path("src/a.py"), is_path("a.py"), is_path("-n"), is_path("287:295"), is_path("3.5")
+    (True, True, False, False, False)
+    """
+    return re.fullmatch(r"(?!-)[^\s:;|&<>*?]*(?:/[^\s:;|&<>*?]+|\.[A-Za-z]\w{0,9})", word) is not None
+
+
 def _parts(command: str) -> Iterator[list[str]]:
     words: list[str] = []
     for word in _lexed(command):

@@ -156,6 +156,22 @@ class ReadStanding:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteReplaced:
+    """Put on record that a person had a call run with other arguments than the agent gave. Answered by nothing."""
+
+    thread: str
+    tool: str
+    digest: str
+    """Of the arguments the agent gave."""
+
+    by_digest: str
+    """Of those that run in their place."""
+
+    call_id: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReadCalls:
     """Read what is on record of a thread's calls: questions, answers, effects. Answered by a `CallLedger`."""
 
@@ -304,7 +320,10 @@ class Ran:
     error: BaseException | None = None
     outcome: Literal["finished", "failed", "unknown", "paused"] = "finished"
     receipt: Any = None
-    """What to keep of the value, as JSON data."""
+    """What to keep of the value, as JSON data: its words."""
+
+    form: Callable[[], str | None] | None = None
+    """Makes what the value can be made of again; asked where a repeated call is to return it."""
 
     seconds: float = 0.0
 
@@ -370,6 +389,7 @@ class PortFailed:
 ToolEffect = (
     ReadConsents
     | ReadStanding
+    | NoteReplaced
     | ReadCalls
     | WriteCalls
     | ReadBudgets

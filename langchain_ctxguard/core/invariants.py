@@ -8,9 +8,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from langchain_ctxguard.core.labels import is_same_label
+from langchain_ctxguard.domain.consent import Consents
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.extensions import InvariantCheck
 from langchain_ctxguard.domain.invariant import ABSENT, PRESENT, ROOTS, Invariant, StructuredState
+from langchain_ctxguard.domain.policy import ToolPolicy
 from langchain_ctxguard.domain.raw_json import RawJson
 from langchain_ctxguard.domain.value import canonical_json
 
@@ -54,6 +56,48 @@ def broken(
             if answer is not True:
                 found.append(Broken(name, answer if isinstance(answer, str) and answer else "its function says no"))
     return tuple(found)
+
+
+class Absence(NamedTuple):
+    """What has to be so for a tool to be absent: the condition of an invariant on consents."""
+
+    condition: Mapping[str, Any]
+    because: str
+
+
+def absences(invariants: Sequence[Invariant]) -> dict[str, tuple[Absence, ...]]:
+    """Return by tool the conditions under which invariants of the form `implies consents.X is V -> tools.Y is absent` want it absent."""
+    found: dict[str, tuple[Absence, ...]] = {}
+    for rule in invariants:
+        if rule.implies is None:
+            continue
+        ((given, _),) = rule.implies.if_.items()
+        ((path, wanted),) = rule.implies.then.items()
+        root, _, name = path.partition(".")
+        if given.startswith("consents.") and root == "tools" and wanted == ABSENT:
+            found[name] = (*found.get(name, ()), Absence(rule.implies.if_, _first(rule.implies.if_)))
+    return found
+
+
+def tools_made_absent(by_tool: Mapping[str, Sequence[Absence]], consents: Consents | None, at: datetime) -> dict[str, str]:
+    """Return the tools that are to be absent with these consents, and why. `None`: nobody granted anything."""
+    state = StructuredState(consents=consents, at=at)
+    return {tool: one.because for tool, conditions in by_tool.items() for one in reversed(conditions) if _meets(one.condition, state)}
+
+
+def absence_policy(invariants: Sequence[Invariant]) -> ToolPolicy | None:
+    """Return the policy by which a guarded tool is refused wherever it is called; `None` where no invariant wants one absent.
+
+    A consent that is to be the opposite of true or false is a requirement; with any other value the invariant hides the tool and no rule can say it.
+    """
+    rules = []
+    for tool, conditions in absences(invariants).items():
+        for one in conditions:
+            ((path, value),) = one.condition.items()
+            if isinstance(value, bool):
+                rule = {"tool": tool, "verdict": "default", "consents": {path.partition(".")[2]: not value}, "else": "deny"}
+                rules.append({**rule, "id": f"{tool} absent while {one.because}"})
+    return ToolPolicy.from_dict({"default": "allow", "rules": rules}) if rules else None
 
 
 def _fault(rule: Invariant, before: StructuredState, after: StructuredState) -> str | None:

@@ -175,12 +175,13 @@ def spellings_of(value: Any) -> Spellings:
     if number is not None:
         return _of_number(number, value)
     text = plain(str(value)).strip()
-    if sum(2 if character >= _WIDE else 1 for character in text if character.isalnum()) < _LEAST_LETTERS:
+    if not _says_enough(text):
         return Spellings(())
     texts = dict.fromkeys(filter(None, (text, text.rstrip(_TRAILING), text.strip("'\"` "))))
     if "%" in text and _ESCAPED.search(text):
         texts[plain(unquote(str(value), errors="replace"))] = None
-    if (bare := re.sub(r"^https?://", "", text)) != text or text.endswith("/"):
+    if text.startswith(("http://", "https://")) or text.endswith("/"):
+        bare = _SCHEME.sub("", text)
         texts.update(dict.fromkeys((text.rstrip("/"), bare, bare.rstrip("/"))))
     fields = _fields_that_are(str(value))
     numbers = [number for field in fields if (number := _number_of(field)) is not None]
@@ -192,6 +193,21 @@ def spellings_of(value: Any) -> Spellings:
         compact=_compact(text),
         keys=frozenset(key_of(field) for field in fields) if told else frozenset(),
     )
+
+
+_SCHEME = re.compile(r"^https?://")
+_GAPS = re.compile(r"[ ./()-]")
+
+
+def _says_enough(text: str) -> bool:
+    """Say whether a text has as many letters as it takes not to stand somewhere by chance; those written without blanks count twice."""
+    count = 0
+    for character in text:
+        if character.isalnum():
+            count += 2 if character >= _WIDE else 1
+            if count >= _LEAST_LETTERS:
+                return True
+    return False
 
 
 def _of_number(number: Decimal, value: Any) -> Spellings:
@@ -211,7 +227,7 @@ def _digits(number: Decimal) -> int:
 
 
 def _compact(text: str) -> re.Pattern[str] | None:
-    bare = re.sub(r"[ ./()-]", "", text)
+    bare = _GAPS.sub("", text)
     if len(bare) > _LONGEST_COMPACT or not _COMPACT.fullmatch(bare):
         return None
     return re.compile(_BETWEEN.join(map(re.escape, bare)))

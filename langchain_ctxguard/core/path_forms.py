@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
@@ -41,6 +42,7 @@ class PathRefusedError(ValueError):
         self.instead = instead
 
 
+@lru_cache(maxsize=1_024)
 def readings(text: str, *, flavour: Flavour = "posix") -> tuple[str, ...]:
     r"""Return every path `text` may be read as, as written first, with `/` between names.
 
@@ -71,7 +73,8 @@ def readings(text: str, *, flavour: Flavour = "posix") -> tuple[str, ...]:
         if path is not form:
             told.update(dict.fromkeys(readings(path, flavour=flavour)))
             continue
-        for plain in (path, path.replace("\\", "/")) if flavour == "posix" else (path.replace("\\", "/"),):
+        slashed = path.replace("\\", "/") if "\\" in path else path
+        for plain in (path, slashed) if flavour == "posix" and slashed is not path else (slashed,):
             _refuse_names(plain, flavour)
             told[plain] = None
     return tuple(told)
@@ -104,7 +107,8 @@ def _refuse(text: str, flavour: Flavour) -> None:
     if not text.strip():
         msg = "an empty path names no file"
         raise PathRefusedError(msg, "Name the file.")
-    if any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in text):
+    # What is printable throughout holds none of them.
+    if not text.isprintable() and any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in text):
         msg = f"{shown(text)} holds a control character"
         raise PathRefusedError(msg, "Write the path without it.")
     if text[0] in _QUOTES or text[-1] in _QUOTES:
@@ -176,7 +180,7 @@ def _from_url(text: str) -> str:
 
 def has_short_name(path: str) -> bool:
     """Say whether a name in `path` has the form Windows gives to long names: `GIT~1` may be `.git`."""
-    return any(_SHORT.fullmatch(name) for name in path.split("/"))
+    return "~" in path and any(_SHORT.fullmatch(name) for name in path.split("/"))
 
 
 def comparable(path: str) -> tuple[str, ...]:

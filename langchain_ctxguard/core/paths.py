@@ -102,9 +102,15 @@ def _roots(boundary: Boundary, facts: PathFacts) -> tuple[_Root, ...]:
     named = boundary.rule.within or (base,)
     roots = []
     for name in named:
-        written = _collapsed(_joined(base, _slashed(name, facts.flavour), facts.flavour), facts.flavour)
+        written = _root_written(base, name, facts.flavour)
         roots.append(_Root(written, written, facts.real(written)))
     return tuple(roots)
+
+
+@lru_cache(maxsize=512)
+def _root_written(base: str, name: str, flavour: Flavour) -> str:
+    """Return a root as the config file means it; where it leads is asked anew for each call."""
+    return _collapsed(_joined(base, _slashed(name, flavour), flavour), flavour)
 
 
 def _starts(form: str, boundary: Boundary, facts: PathFacts) -> tuple[str, ...]:
@@ -127,7 +133,7 @@ def _fault_of(form: str, start: str, text: str, boundary: Boundary, roots: tuple
         return None
     if has_short_name(form):
         return PathFault(f"{shown(text)} holds a short name, which may stand for a protected one", "Use the file's full name.")
-    for path in (collapsed, *ends):
+    for path in dict.fromkeys((collapsed, *ends)):
         found = _protected(path, boundary, roots, facts)
         if found is not None:
             return PathFault(f"{shown(text)} is protected by '{found}'", "Leave it as it is, and use another path.")
@@ -191,20 +197,26 @@ class Protection:
         from pathspec import GitIgnoreSpec
 
         self._patterns = patterns
+        # The folders above a file are those above the next one too; and a call is judged more than once.
+        self._known = lru_cache(maxsize=4_096)(self._protects)
         self._spec = GitIgnoreSpec.from_lines([comparable_pattern(pattern) for pattern in patterns], backend="re2")
 
     def pattern_for(self, path: str) -> str | None:
         """Return the pattern that protects a comparable path, `None` without one."""
         names = [name for name in path.split("/") if name]
         for count in range(1, len(names) + 1):
-            # With a slash: whether it is a folder is not known, or may change before the tool runs.
-            found = self._spec.check_file("/".join(names[:count]) + "/")
-            if not found.include:
-                bare = self._spec.check_file("/".join(names[:count]))
-                found = bare if bare.include else found
-            if found.include and found.index is not None:
-                return self._patterns[found.index]
+            found = self._known("/".join(names[:count]))
+            if found is not None:
+                return found
         return None
+
+    def _protects(self, path: str) -> str | None:
+        # With a slash: whether it is a folder is not known, or may change before the tool runs.
+        found = self._spec.check_file(path + "/")
+        if not found.include:
+            bare = self._spec.check_file(path)
+            found = bare if bare.include else found
+        return self._patterns[found.index] if found.include and found.index is not None else None
 
 
 def comparable_pattern(pattern: str) -> str:

@@ -313,7 +313,9 @@ def render_action(action: Action) -> str:
 def render_artifact(artifact: Artifact) -> str:
     """Return one file on one line."""
     anchor = f" at {artifact.anchor}" if artifact.anchor and artifact.anchor not in artifact.path else ""
-    return one_line(f"{artifact.path}{anchor} ({artifact.last_tool}, {artifact.last_status})")
+    # That a file is gone is told apart: a tool that runs commands does not say it by its name.
+    gone = ", removed" if artifact.state == "removed" and artifact.last_status == "done" else ""
+    return one_line(f"{artifact.path}{anchor} ({artifact.last_tool}, {artifact.last_status}{gone})")
 
 
 def render_references(references: Sequence[Reference]) -> str:

@@ -13,7 +13,7 @@ from langchain_ctxguard.core.origin_forms import parts_of
 from langchain_ctxguard.core.origins import Origins, field_standings, standings_of
 from langchain_ctxguard.core.path_forms import shown
 from langchain_ctxguard.core.paths import Boundary, PathFacts, path_fault
-from langchain_ctxguard.core.predicates import leaves_of, values_at
+from langchain_ctxguard.core.predicates import leaves_of, may_be_json, values_at
 from langchain_ctxguard.core.rulebook import BookedRule, is_pattern, tool_pattern
 from langchain_ctxguard.domain.approval import argument_digests
 from langchain_ctxguard.domain.budget import Budgets, BudgetState, Charge
@@ -175,6 +175,9 @@ def _forbidden_sources(booked: BookedRule, known: Known) -> Iterator[Unmet]:
 
 
 def _leaves(request: ToolRequest, name: str) -> Iterable[object]:
+    plain = request.args.get(name)
+    if type(plain) is str and plain and not may_be_json(plain):
+        return (plain,)
     return dict.fromkeys(leaf for value in values_at(request.args, name) for leaf in leaves_of(value) if not isinstance(leaf, bool) and leaf != "")
 
 

@@ -14,10 +14,21 @@ _FAILURE = re.compile(
     r"in tool|invoking)|"
     r"traceback \(most recent call last\)|\w+(?:Error|Exception)\b\s*[:：(]|(?:command|execution|request|call|tool) (?:failed|timed out)\b|"
     r"failed to \w+|permission denied\b|access denied\b|exit(?:ed with)? (?:code|status)\s*[:：]?\s*[1-9]|"
+    r"(?:your|the) (?:proposed |last |requested )?(?:edit|change|patch|replacement|command)s? (?:has|have) introduced (?:new )?\w* ?errors?\b|"
+    r"(?:your|the) (?:proposed |last |requested )?(?:edit|change|patch|replacement|command)s? (?:(?:was|were) (?:not|rejected|refused)|"
+    r"(?:has|have) not|could not|did not|cannot|failed)\b|no (?:replacement|change|edit)s? (?:was|were) (?:performed|made|applied)\b|"
+    r"(?:patch|hunk #?\d+|string|text) (?:failed|does not apply|not found)\b|"
     r"(?:错误|出错|异常|失败|执行失败|调用失败|请求失败|操作失败|无权限|超时)\s*[:：!！,，。]|(?:\"|')?(?:is_error|isError)(?:\"|')\s*:\s*true|"
     r"(?:\"|')(?:error|错误)(?:\"|')\s*:\s*(?:\"|\{|'|\d|true))",
     re.IGNORECASE,
 )
+
+_LAST = 200
+_ENDED_BADLY = re.compile(
+    r"(?:\b(?:executed|completed|finished) with exit code|^\[?(?:exit|return)(?:ed with)? (?:code|status)\s*[:：]?)\s*[1-9]\d*\.?\]?\s*\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""How tools that run commands end their report: a number other than 0. A negative one is a command that is still running."""
 
 _WITHOUT_RESULTS = frozenset({HumanMessage, AIMessage, SystemMessage})
 """Messages that carry no results where their content is a text: the common case, told without `isinstance`."""
@@ -55,7 +66,7 @@ def reports_failure(text: str) -> bool:
     >>> reports_failure("Error: no such file"), reports_failure("Errors found: 0"), reports_failure("错误：无权限")
     (True, False, True)
     """
-    return _FAILURE.match(text) is not None
+    return _FAILURE.match(text) is not None or _ENDED_BADLY.search(text[-_LAST:]) is not None
 
 
 def own_words(message: BaseMessage) -> str:

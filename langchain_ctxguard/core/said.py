@@ -118,6 +118,26 @@ _ONLY_EN = _any(
     rf"{_IMP}only (?!you\b|we\b|i\b|then\b|if\b|when\b|on\b|in\b)[\w'@ -]{{1,40}}? (?:may|can|must|should|is allowed to|are allowed to) {_ACT}\b",
     r"\bi(?:'d like| want| need| expect| would like) you to only \S",
 )
+_OUTPUT = r"(?:repl(?:y|ies)|answers?|responses?|messages?|e-?mails?|mails?|outputs?|summar(?:y|ies)|comments?|commit messages?|commits?)"
+_SPEAKS = r"(?:answer|reply|respond|write|speak|quote|cite|recommend|search|commit|push|deploy|merge|translate|summari[sz]e)"
+_DOES = (
+    rf"(?:{_SPEAKS}|run|execute|send|make|finish|complete|suggest|give|mention|change|edit|modify|use|call|create|add|delete|remove|read|open|"
+    r"propose|explain|refer to|name|book|order|buy|pay for|show|list|report|save|generate|output|return|touch|refactor|fix|install|rename|move|"
+    r"need|find|hit|encounter|are (?:unsure|in doubt)|(?:are not|aren't) sure|(?:do not|don't) know)"
+)
+_TELL = (
+    rf"(?:{_ACT}|end|close|begin|restate|repeat|give|name|tell|list|state|summari[sz]e|check|verify|confirm|wait|explain|pick|choose|prefer|take|say|"
+    r"let me|"
+    r"point out|flag|warn|remind|link|attach|provide|note|be (?:brief|short|concise|explicit))"
+)
+_ANY_OBJECT = r"(?:(?!\b(?:the|this|that|these|those|it|them|him|her)\b)[^,;.?!]){0,60}"
+"""What an act of a standing rule is about: any of its kind. `When you finish the report, send it` is a task."""
+
+_OCCASION = (
+    rf"(?:before you {_DOES}\b{_ANY_OBJECT}|(?:whenever|every time|each time|any time) you {_DOES}\b{_ANY_OBJECT}|"
+    rf"(?:when|if) you {_SPEAKS}\b{_ANY_OBJECT}|"
+    rf"(?:when|if|after|once) you {_DOES} (?:a|an|any|another|each|every|some\w*|more|\w+s)\b{_ANY_OBJECT})"
+)
 _MUST = r"must (?!be (?:\w+ing|mistaken|wrong|crazy|mad|tired|busy|confused|right|sure|aware|kidding)\b)(?!not\b|never\b|only\b|i\b|we\b|you\b)"
 _DUTY_EN = _any(
     rf"{_IMP}always (?!(?:(?!bring\b|sing\b|ring\b|ping\b|string\b)\w+ing|been|was|were|is|are|had|has|a|an|the|my|when|on|in|thought|wanted|"
@@ -139,6 +159,10 @@ _DUTY_EN = _any(
     rf"{_IMP}(?:make (?:absolutely )?sure|be sure (?:to|that)|ensure|see to it that) \S",
     rf"{_IMP}(?:don't|do not|never) (?:ever )?forget to \S",
     rf"{_IMP}remember to (?:always|never) \S",
+    rf"{_IMP}{_OCCASION}(?:, (?:or |and )?{_ANY_OBJECT}){{0,3}}, "
+    rf"(?:then |please |always |first |also )*{_TELL}\b(?! (?:about|me (?:about|of) (?:my|the)))",
+    rf"{_IMP}(?:end|start|begin|open|close|preface|prefix|sign|finish|format|keep|write|make) (?:every|each|all)(?: of)?(?: your| my)? {_OUTPUT}\b",
+    rf"{_IMP}{_ACT}\b[^,;.]{{1,60}} in (?:(?:all|each|every one) of )?your {_OUTPUT}\b",
     r"\bi(?:'d like| want| need| expect| would like) you to always \S",
     r"^(?:[\w ]{0,20}, )?(?:please )?(?:from now on|going forward|from here on|henceforth|in (?:the )?future)\b[, ]+(?:please )?"
     r"(?!i\b|i'|he\b|she\b|they\b|it\b|it'|there\b|my\b|we (?:can|may|could)|you(?:'ll| will)? (?:may|can|could|be able|are (?:allowed|free|"
@@ -266,6 +290,10 @@ _DUTY_ZH = _any(
     r"(?:从现在起|从现在开始|从今以后|从今往后|即日起)[，,：: ]*(?!我(?!的|们)|他|她|可以|你?们?可以|你?不用|你?不必)\s*\S",
     r"(?<![我他她])(?:今后|往后|(?<!从此)(?<!从今)(?<!以)以后)[，,：: ]*(?=(?:你|请|都|一律|所有|每次|每个|每天|凡是|要|统一|提交|回复|回答|用|"
     r"写)\s*\S)(?!你?们?(?:都)?可以|你?不用|你?不必)",
+    rf"{_AT_ZH}(?:每次|每当|凡是)?(?:在)?(?:回答|回复|答复|运行|执行|提交|推送|部署|发送?|修改|改动|删除|推荐|引用|给出|写|下单|付款|安装|调用|完成|搜索|翻译|"
+    r"总结)[^，,。；;？?这那该此我他她]{0,12}?(?:之前|以前|前|时|的时候|之后|以后|后)[，,]?\s*(?:请|都|要|必须|先|优先|一律|总是|记得)(?!了|过|来着)\s*\S",
+    r"每(?:次|条|封|个|段)(?:回答|回复|答复|邮件|消息|提交|输出|摘要)(?:的?(?:末尾|开头|结尾|最后))?(?:都|要|必须|先|以|用)\s*\S",
+    r"(?:回复|回答|答复|输出)(?:里|中|当中)的?[^，,。]{0,12}?(?:都|一律|必须|要)(?:写|用|改|标|放|列)\s*\S",
 )
 _LANGUAGE_ZH = r"(?:中文|英文|英语|汉语|普通话|日文|日语|法语|德语|简体中文|繁体中文|繁體中文|json|yaml|xml|csv|markdown|表格|纯文本|要点)"
 _PREFERENCE_ZH = _any(
@@ -358,7 +386,8 @@ _HINT = re.compile(
     r"from now on|forward|"
     r"here on|henceforth|future|instead|rather|in place|switch|no[,:.!]|nope|actually|sorry|correction|prefer|use|stick|go with|answer|reply|"
     r"respond|write|"
-    r"speak|talk|communicate|keep|for now|this time|this once|temporarily|for this"
+    r"speak|talk|communicate|keep|for now|this time|this once|temporarily|for this|before you|when you|whenever|after you|once you|if you|time you|"
+    r"every|each|your "
 )
 _HAN = re.compile("[\u4e00-\u9fff]")
 _COMMAS = frozenset("，,；;：:")

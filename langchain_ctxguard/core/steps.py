@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from langchain_ctxguard.core.commands import command_in, words_of
-from langchain_ctxguard.core.evidence import places_in
+from langchain_ctxguard.core.evidence_places import places_in
+from langchain_ctxguard.core.patches import patched_files
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.code_place import CodePlace
 
@@ -17,8 +17,6 @@ _NAMED = 200
 """Files of one call that are looked at."""
 
 _PAIRS = (("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text"), ("old", "new"), ("search", "replace"), ("find", "replace"))
-_IS_PATCH = re.compile(r"^(?:\*\*\* Begin Patch|--- \S)", re.MULTILINE)
-_PATCHED = re.compile(r"^(?:\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: |(?:---|\+\+\+) (?:[abciow]/)?)(?P<path>[^\t\n]+)", re.MULTILINE)
 _CONTENT = ("content", "file_text", "contents", "text", "new_content")
 
 
@@ -36,14 +34,6 @@ def named_files(arguments: Any, relative: Callable[[str], str | None]) -> tuple[
         found += [word for word in words_of(command) if not word.startswith("-") and len(word) < 400 and "\n" not in word]  # noqa: PLR2004
     names = dict.fromkeys(name for path in found[: 4 * _NAMED] if (name := relative(_without_anchor(path))) is not None)
     return tuple(names)[:_NAMED]
-
-
-def patched_files(arguments: Any) -> list[str]:
-    """Return the files that a patch in the arguments names, in the forms of `diff -u`, git and `apply_patch`."""
-    if not isinstance(arguments, Mapping):
-        return []
-    texts = [value for value in arguments.values() if isinstance(value, str) and _IS_PATCH.search(value)]
-    return [found["path"].strip() for text in texts for found in _PATCHED.finditer(text) if found["path"].strip() != "/dev/null"]
 
 
 def places_of(arguments: Any, files: tuple[str, ...], relative: Callable[[str], str | None]) -> tuple[CodePlace, ...]:

@@ -56,22 +56,23 @@ def attributes_of(fact: Told) -> dict[str, Attribute]:
     """Return names and numbers of a fact, by the names a trace shows them under. What is empty or unknown is left out."""
     match fact:
         case CompactionRecord():
-            return _named(_compaction(fact))
+            return named(_compaction(fact))
         case CallRecord():
-            return _named(_call(fact))
+            return named(_call(fact))
         case VerificationRecord():
-            return _named(_verification(fact))
+            return named(_verification(fact))
         case ContextEvent():
-            return _named({"event": fact.kind, "version": fact.version or None, "restored": fact.restored, "tool": fact.tool})
+            return named({"event": fact.kind, "version": fact.version or None, "restored": fact.restored, "tool": fact.tool})
         case PrefixReport():
-            return _named(_prefix(fact))
+            return named(_prefix(fact))
         case _:
             assert_never(fact)
 
 
 def named(facts: Mapping[str, Any]) -> dict[str, Attribute]:
-    """Return what is known of a span beforehand, under the names of a trace."""
-    return _named(facts)
+    """Return names and numbers under the names of a trace; what is empty or unknown is left out."""
+    plain = {name: value if isinstance(value, str | int | float | bool) else str(value) for name, value in facts.items() if value is not None}
+    return {f"{PREFIX}{name}": value for name, value in plain.items() if value != ""}
 
 
 def fact_shown(fact: Told, *, has_words: bool = False) -> dict[str, Any]:
@@ -143,8 +144,3 @@ def _prefix(report: PrefixReport) -> dict[str, Any]:
         "prefix_cache_hit_tokens": report.prompt_cache_hit_tokens,
         "prefix_cache_miss_tokens": report.prompt_cache_miss_tokens,
     }
-
-
-def _named(facts: Mapping[str, Any]) -> dict[str, Attribute]:
-    plain = {name: value if isinstance(value, str | int | float | bool) else str(value) for name, value in facts.items() if value is not None}
-    return {f"{PREFIX}{name}": value for name, value in plain.items() if value != ""}

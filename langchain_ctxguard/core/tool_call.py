@@ -18,6 +18,7 @@ from langchain_ctxguard.core.call_case import (
     CannotTellError,
     Case,
     Judge,
+    Receipt,
     Settled,
     ToolFlow,
     bound,
@@ -168,12 +169,18 @@ def _asked(case: Case, verdict: Verdict, unknown: EffectState | None) -> ToolFlo
 
 
 def _receipt(case: Case, verdict: Verdict, state: EffectState) -> ToolFlow[Settled]:
-    content: Any = None
+    kept: Any = None
     if state.receipt is not None:
         kept = yield GetContent(case.request.thread, state.receipt)
-        content = kept.get("result") if isinstance(kept, Mapping) else None
     yield from noted(case, verdict, step="receipt")
-    return Settled("receipt", texts.receipt_text(case.request.tool, state.ended_at, content), verdict=verdict)
+    found: Receipt | None = None
+    if isinstance(kept, Mapping) and kept.get("result") is not None:
+        # Calls without an id cannot be told apart: the second one is told that it is not the first.
+        is_same = case.request.call_id is not None and state.begun.binding == bound(case).digest
+        lead = texts.receipt_lead(case.request.tool, state.ended_at)
+        found = Receipt(kept["result"], kept.get("form"), lead, is_same_call=is_same)
+    text = texts.receipt_text(case.request.tool, state.ended_at, None if found is None else found.text)
+    return Settled("receipt", text, verdict=verdict, receipt=found)
 
 
 def _refused(case: Case, verdict: Verdict, why: str, text: str) -> ToolFlow[Settled]:
@@ -227,7 +234,8 @@ def _settled(case: Case, verdict: Verdict, key: str | None, held: Reserved, ran:
         yield SettleBudgets(held, as_used=outcome == "finished")
     receipt: str | None = None
     if ran.receipt is not None:
-        content = yield PutContent(case.request.thread, {"result": ran.receipt})
+        form = ran.form() if key is not None and ran.form is not None else None
+        content = yield PutContent(case.request.thread, {"result": ran.receipt, **({} if form is None else {"form": form})})
         receipt = content if isinstance(content, str) else None
     is_remembered = outcome == "finished" and bool(case.request.thread) and case.judge.remembers(case.request.tool)
     if key is not None or is_remembered:

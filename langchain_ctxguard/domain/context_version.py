@@ -85,6 +85,9 @@ class ContextVersion(Value):
     is_marked: bool = False
     """The first one made after consents changed: its content is never thinned, and later records name it."""
 
+    copied_from: str = ""
+    """The thread it was made in, where that was copied; empty where it was made here."""
+
     @property
     def is_stable(self) -> bool:
         """Say whether nothing critical was lost on the way to it."""

@@ -33,7 +33,7 @@ class _Attempt(_Told):
     """Names one attempt: what begins with `compaction.started` ends with one other event of the same name."""
 
     trigger: str = ""
-    """`tokens`, `messages`, `fraction`, `requested`, `overflow`, `full`; empty where it ended before that was known."""
+    """What started it: `tokens`, `messages`, `fraction`, `requested`, `phase`, `overflow`, `full`."""
 
 
 class CompactionStarted(_Attempt):

@@ -9,7 +9,7 @@ class UpcomingCompaction(Value):
     """A compaction before a summarizer is asked."""
 
     trigger: str
-    """What started it: `tokens`, `messages`, `fraction`, `requested`, `overflow`, `full`."""
+    """What started it: `tokens`, `messages`, `fraction`, `requested`, `phase`, `overflow`, `full`."""
 
     thread: str | None = None
     version: int

@@ -17,7 +17,7 @@ from langchain_ctxguard.graph.hatches import Hatches
 from langchain_ctxguard.graph.paid import Paid
 from langchain_ctxguard.graph.prefix import PrefixWatch
 from langchain_ctxguard.graph.reading import Call, Reading
-from langchain_ctxguard.graph.steps import Ask, Check, Step, sending
+from langchain_ctxguard.graph.steps import Ask, Check, Step, place_of, sending
 from langchain_ctxguard.graph.verify import MAX_RETRIES, Failure, Verifier, asking_again, failures, final_answer, stopped, withheld
 
 
@@ -65,9 +65,10 @@ class Answers:
             response = yield Ask(sent)
         report = watched.after(response)
         if report is not None:
-            place = {"thread": call.where.thread, "namespace": call.where.namespace, "context_version": (head or reading.head).version}
-            about = {**place, "rules": call.rules, "unenforced": call.unenforced, "is_reminded": is_reminded}
-            self._record(report.model_copy(update=about))
+            place = place_of(call)
+            where = {} if place is None else {"thread": place.thread, "namespace": place.namespace}
+            about = {**where, "context_version": (head or reading.head).version, "is_reminded": is_reminded}
+            self._record(report.model_copy(update={**about, "rules": call.rules, "unenforced": call.unenforced}))
         return (yield from self._paid.for_answer(call, response))
 
     def verified(self, sent: ModelRequest[Any], response: ModelResponse[Any], call: Call) -> Generator[Step, Any, Any]:

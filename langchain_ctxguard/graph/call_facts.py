@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from langchain_ctxguard.core.bring_back import accounts_for
+from langchain_ctxguard.core.compile import parted
+from langchain_ctxguard.core.identity import find_cut
 from langchain_ctxguard.core.restore import head_digest
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.graph.call_site import Site
-from langchain_ctxguard.graph.gate import CallFacts
+from langchain_ctxguard.graph.gate import CallFacts, Left
 from langchain_ctxguard.graph.on_record import OnRecord
-from langchain_ctxguard.graph.reading import Reader
+from langchain_ctxguard.graph.reading import Reader, as_messages
 from langchain_ctxguard.graph.rules import Rules
 from langchain_ctxguard.graph.state import of_state
 from langchain_ctxguard.records.archive import ArchivedMessage
@@ -34,6 +37,30 @@ class FactsOfCalls:
         if not isinstance(head, ContextHead) or head.body is None:
             return CallFacts(rules, is_new=head is None or (isinstance(head, ContextHead) and head.version == 0))
         return CallFacts(rules, head.version, head.body.evidence.fields if self._is_on_record(site, head) else ())
+
+    def left(self, site: Site) -> Left:
+        """Say what is known of the messages before the cut of a state: by what its head says of itself, and what is on record of them.
+
+        A state can be loaded by hand, and a thread copied by means that know no archive. Without a head, nobody can tell that anything is missing.
+
+        Raises:
+            StoreError: the record cannot be read.
+        """
+        if site.state is None or isinstance(site.state, list):
+            return Left.NOTHING
+        messages, raw = of_state(site.state)
+        head = self._reader.head(raw)
+        if not isinstance(head, ContextHead) or head.body is None:
+            return Left.NOTHING
+        rest = parted(as_messages(messages)).rest
+        at = find_cut(head.cut, rest)
+        if at is not None and at >= head.cut.position:
+            return Left.NOTHING
+        if self._on_record is None or site.thread is None:
+            return Left.LOST
+        place = ContextPlace(thread=site.thread, namespace=site.namespace.rpartition("|")[0])
+        rows = self._on_record.eviction.archive.rows(place, version=head.version)
+        return Left.ARCHIVED if accounts_for(as_messages(messages), head, rows) else Left.LOST
 
     def archived(self, thread: str, seen: int) -> tuple[int, Iterable[ArchivedMessage]]:
         """Return the newest version of a thread, and what left its state since another."""

@@ -32,7 +32,13 @@ class OnRows(WrappedSaver):
     """Around a saver whose rows can be worked on."""
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy a thread with all its checkpoints, writes and messages. What is erased of the one stays in the other."""
+        """Copy a thread with all its checkpoints, writes and messages, and the context versions and archive that rest in the same store.
+
+        What is erased of the one stays in the other. Consents, approvals, budgets and records of tool calls are of one thread and are not copied.
+
+        Raises:
+            StoreError: the target has a key or context versions of its own. Nothing was copied.
+        """
         source, target = str(source_thread_id), str(target_thread_id)
         self._copied(source, target)
         self.driver.run(self.driver.rows.copy(id_in(self.inner, source), target), self._never)

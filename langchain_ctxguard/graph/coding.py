@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol
 
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.reading import Call
@@ -24,13 +24,14 @@ class Coding(Protocol):
     def preparing(self, call: Call, model: Any) -> Callable[[], None] | None:
         """Return what is to be done before a compaction, `None` for nothing."""
 
-    def lead(self, call: Call, version: int, room: int) -> HumanMessage | None:
+    def lead(self, call: Call, version: int, room: int, shown: Sequence[BaseMessage]) -> HumanMessage | None:
         """Return what a context that was compacted shows of the work, `None` for nothing. It changes with the version and with the status alone.
 
         Args:
             call: The model call.
             version: Of the context.
             room: In characters.
+            shown: What else the context shows.
         """
 
     def purge_thread(self, thread: str) -> int:
@@ -76,9 +77,9 @@ def named_system(coding: Coding | None, given: SystemMessage | None, thread: tup
     return given.model_copy(update={"content": [*blocks, block]})
 
 
-def worked(coding: Coding | None, call: Call, version: int, room: int) -> Generator[Work, Any, HumanMessage | None]:
+def worked(coding: Coding | None, call: Call, version: int, room: int, shown: Sequence[BaseMessage]) -> Generator[Work, Any, HumanMessage | None]:
     """Return what a compacted context shows of the work, asked off the event loop where that may block."""
     if coding is None or version < 1:
         return None
-    found: HumanMessage | None = yield Work(lambda: coding.lead(call, version, room), coding.blocks)
+    found: HumanMessage | None = yield Work(lambda: coding.lead(call, version, room, shown), coding.blocks)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
@@ -63,6 +64,8 @@ class ToolGate:
         usage: ModelUsage,
         facts: Callable[[Site], CallFacts] | None = None,
         archived: Archived | None = None,
+        evicts: bool = False,
+        left: Callable[[Site], Left] | None = None,
     ) -> None:
         """Bind the policy and the records."""
         self.policy = tuple(policy)
@@ -83,7 +86,10 @@ class ToolGate:
 
         self._facts = facts or _nothing
         self._archived = archived
-        self._left = None if archived is None else LeftState(archived)
+        self._evicts = evicts
+        self._left = None if archived is None or not evicts else LeftState(archived)
+        self._left_of = left or (lambda _: Left.NOTHING)
+        self._root_sites: Bounded[Site] = Bounded(_THREADS)
         self._read_to: Bounded[int] = Bounded(_THREADS)
 
     def add_policy(self, policy: Policy) -> None:
@@ -194,6 +200,7 @@ class ToolGate:
         messages = site.messages
         if site.thread is not None and messages and self._is_root(site, messages):
             self._roots.put(site.thread, messages)
+            self._root_sites.put(site.thread, site)
         root = self._roots.get(site.thread) if site.thread is not None else messages
         return site if not root else site.seen_by(root)
 
@@ -291,9 +298,13 @@ class ToolGate:
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
         return await self.engine.arun(flow, name="tool_call", ledgers=self._ledgers, hands=hands, facts=_facts_of(request))
 
-    def purge_thread(self, thread: str) -> int:
-        """Erase the words of a thread's calls, and return how many contents that were; see `ContextGuard.purge_thread`."""
-        return self._ledgers.records.purge_thread(thread)
+    def forget_thread(self, thread: str) -> None:
+        """Forget what this process knows of who said what in a thread: it is read anew, as far as it is still there."""
+        for known in (self._roots, self._root_sites, self._read_to):
+            known.drop(thread)
+        self._origins.drop_where(lambda key: isinstance(key, tuple) and key[0] == thread)
+        if self._left is not None:
+            self._left.forget(thread)
 
     def judge(self, request: ToolRequest, site: Site) -> PolicyJudge:
         """Return who decides about a call; what was said in the thread is read where a rule looks at it."""
@@ -301,11 +312,19 @@ class ToolGate:
         if not judge.needs(request, self.clock()).origins:
             return judge
         try:
-            origins = self._said(site)
+            left = self._left_all(site)
+            origins = None if Left.LOST in left else self._said(site, is_archived=Left.ARCHIVED in left)
         except StoreError:
             # What left the state cannot be read, so nobody can tell where a value comes from.
             return PolicyJudge((*self.policy, _unread), paths=self._paths)
+        if origins is None:
+            return PolicyJudge((*self.policy, _lost), paths=self._paths)
         return PolicyJudge(self.policy, paths=self._paths, origins=origins, fields=self._facts(site).fields)
+
+    def _left_all(self, site: Site) -> set[Left]:
+        """Return what became of the messages of the state in sight, and of that of the thread a sub-agent works for."""
+        root = self._root_sites.get(site.thread) if site.thread is not None else None
+        return {self._left_of(one) for one in ([site] if root is None or site.is_root else [root, site])}
 
     @property
     def fingerprint(self) -> str:
@@ -329,15 +348,15 @@ class ToolGate:
         root = self._roots.get(site.thread) if site.thread is not None else None
         return site.messages if root is None else root
 
-    def _said(self, site: Site) -> tuple[Origins, ...]:
-        """Return who said what: in the root thread, and in the sub-agent that calls."""
+    def _said(self, site: Site, *, is_archived: bool) -> tuple[Origins, ...]:
+        """Return who said what: in the root thread, its archive where messages may have left the state, and in the sub-agent that calls."""
         root = self._roots.get(site.thread) if site.thread is not None else None
         own = site.messages
         found = [] if root is None else [self._followed((site.thread, ""), root, is_root=True)]
         if own and own is not root:
             # What a sub-agent is told as its task was written by the agent that called it, not by a person.
             found.append(self._followed((site.thread, site.namespace), own, is_root=site.thread is None and site.is_root))
-        if self._archived is not None and site.thread is not None:
+        if self._archived is not None and site.thread is not None and (self._evicts or is_archived):
             try:
                 self._learn_archived(site.thread, self._followed((site.thread, ""), (), is_root=True), self._archived)
             except BlobMissingError:
@@ -413,6 +432,26 @@ class CallFacts:
     """Whether the state in sight was never compacted."""
 
 
+class Left(StrEnum):
+    """What became of the messages before the cut of a state."""
+
+    NOTHING = "nothing"
+    """None is missing."""
+
+    ARCHIVED = "archived"
+    """Those that are missing are on record."""
+
+    LOST = "lost"
+    """Some are missing that are not on record."""
+
+
+def _lost(request: ToolRequest) -> Verdict:
+    reason = "messages that this context was made of are neither in its state nor in its archive, so nobody can tell where the arguments come from"
+    instead = "Copy the thread with `ContextCheckpointer.copy_thread`, open the store it was written with, or begin a new thread."
+    finding = Finding(rule="archive", key="require_origin", decision=Decision.DENY, reason=reason, instead=instead)
+    return Verdict(decision=Decision.DENY, tool=request.tool, findings=(finding,))
+
+
 def _unread(request: ToolRequest) -> Verdict:
     reason = "what was said before cannot be read, so nobody can tell where the arguments come from"
     finding = Finding(rule="archive", key="require_origin", decision=Decision.DENY, reason=reason, instead="Try again once the store answers.")
@@ -436,6 +475,8 @@ def gate_for(
     prices: PriceTable | None = None,
     facts: Callable[[Site], CallFacts] = _nothing,
     archived: Archived | None = None,
+    evicts: bool = False,
+    left: Callable[[Site], Left] | None = None,
 ) -> ToolGate:
     """Return the gate of a policy over a store; without a store, over one in memory."""
     kept = store if store is not None else GuardStore.open("memory://", clock=clock)
@@ -449,7 +490,9 @@ def gate_for(
         blocks=kept.is_durable or consents is not None,
     )
     usage = ModelUsage(UsageLog(kept, counted_for(policy), clock=moment), prices)
-    return ToolGate(policy, engine=engine, ledgers=ledgers, clock=moment, subject=subject, usage=usage, facts=facts, archived=archived)
+    return ToolGate(
+        policy, engine=engine, ledgers=ledgers, clock=moment, subject=subject, usage=usage, facts=facts, archived=archived, evicts=evicts, left=left
+    )
 
 
 def _now() -> datetime:

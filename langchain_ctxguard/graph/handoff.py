@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.types import TracePolicy
 
@@ -15,7 +17,9 @@ from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.backends.workspace.given import workspace_of
 from langchain_ctxguard.core.effects import CallAtWork, Ran, WorkWord
 from langchain_ctxguard.core.reconcile import Plan
+from langchain_ctxguard.core.recovery import recovery_of
 from langchain_ctxguard.core.roles import NOTE
+from langchain_ctxguard.core.work_metrics import measured
 from langchain_ctxguard.core.worklog_text import work_note
 from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.handoff import Handoff
@@ -23,6 +27,7 @@ from langchain_ctxguard.domain.handoff_blocks import HandoffReason
 from langchain_ctxguard.domain.reconcile import WaivedPart, WorkStatus
 from langchain_ctxguard.domain.summary import Decision
 from langchain_ctxguard.domain.version import ContextEvent
+from langchain_ctxguard.domain.work_metrics import WorkMetrics
 from langchain_ctxguard.domain.worklog import SaidBy, WorkEntry
 from langchain_ctxguard.engine import summarizer_of
 from langchain_ctxguard.errors import ConfigurationError, StoreError
@@ -36,11 +41,13 @@ from langchain_ctxguard.graph.reading import Call, as_messages
 from langchain_ctxguard.graph.reconciler import Reconciler
 from langchain_ctxguard.graph.repeats import RepeatGuard
 from langchain_ctxguard.graph.state import of_state
+from langchain_ctxguard.graph.thread import thread_in
 from langchain_ctxguard.graph.trace import COUNTS_ONLY
 from langchain_ctxguard.graph.work_tools import WorkTools
 from langchain_ctxguard.graph.work_watch import WorkWatch
 from langchain_ctxguard.records.handoffs import HandoffLog
 from langchain_ctxguard.records.reconcile import ReconcileLog
+from langchain_ctxguard.records.recoveries import RecoveryLog
 from langchain_ctxguard.records.worklog import WorkLog
 
 HandoffMode = Literal["auto", "explore"]
@@ -135,6 +142,8 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
 
         self._guard = guard
         self._leads: Bounded[Handoff] = Bounded(256)
+        self._measured: Bounded[bool] = Bounded(256)
+        self.recoveries = RecoveryLog(store)
         # Before anything is registered: another workspace is refused as a whole.
         turns.gate.attend(self)
         turns.gate.add_policy(protecting(folder.strip("/"), self.workspace.root))
@@ -186,17 +195,46 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
 
         return prepare
 
-    def lead(self, call: Call, version: int, room: int) -> HumanMessage | None:
+    def lead(self, call: Call, version: int, room: int, shown: Sequence[BaseMessage]) -> HumanMessage | None:
         """Return what a compacted context shows of the work; see `graph.coding.Coding`."""
         thread, namespace = call.thread if isinstance(call.thread, tuple) else (None, "")
         if not isinstance(thread, str) or not thread:
             return None
         try:
-            return self._lead(thread, str(namespace), version, room)
+            lead = self._lead(thread, str(namespace), version, room)
+            if lead is not None:
+                self._measure(thread, str(namespace), version, [lead, *shown], len(call.messages))
         except StoreError as error:
             detail = f"What is known of the work could not be read ({type(error).__name__}); the context goes without it."
             self._guard.turns.engine.record(ContextEvent(kind="store_failed", detail=detail, version=version))
             return None
+        return lead
+
+    def _measure(self, thread: str, namespace: str, version: int, view: Sequence[BaseMessage], at_message: int) -> None:
+        """Put on record what the first view of a version shows of the hand-over made before it."""
+        handoff = self._leads.get((thread, namespace, version))
+        if handoff is None or self._measured.get((thread, namespace, version)):
+            return
+        self._measured.put((thread, namespace, version), value=True)
+        self.recoveries.note(thread, recovery_of(handoff, view, version=version, at_message=at_message, at=self.now()))
+
+    def metrics(self, thread: str, state: Any, *, namespace: str = "") -> WorkMetrics:
+        """Return how well the work of a thread came through its compactions, in numbers.
+
+        Args:
+            thread: Whose.
+            state: The values of its state, e.g. `agent.get_state(config).values`: its messages are the steps.
+            namespace: That of a sub-agent, whose state it then is.
+
+        Raises:
+            StoreError: the record cannot be read.
+        """
+        messages, _ = of_state(state)
+        entries = [entry for entry in self.watch.all(thread) if entry.namespace == namespace]
+        recoveries = [one for one in self.recoveries.all(thread) if one.namespace == namespace]
+        numbers = range(1, self.maker.log.count(thread, namespace) + 1)
+        handoffs = [one for number in numbers if (one := self.maker.log.numbered(thread, number, namespace)) is not None]
+        return measured(as_messages(messages), entries, recoveries, handoffs)
 
     def _lead(self, thread: str, namespace: str, version: int, room: int) -> HumanMessage | None:
         handoff = self._leads.get((thread, namespace, version))
@@ -242,6 +280,23 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
             by=by,
             next_action=next_action,
         )
+
+    def node(self) -> Runnable[Any, dict[str, Any]]:
+        """Return a node for plain graphs that writes a hand-over where a stage of the work ends; it changes nothing in the state.
+
+        graph.add_node("hand_over", handoff.node())
+        """
+
+        def write(state: Any, config: RunnableConfig) -> dict[str, Any]:
+            thread, namespace = thread_in(config)
+            if thread:
+                self.hand_over(str(thread), namespace, state, reason="phase", by="harness")
+            return {}
+
+        async def awrite(state: Any, config: RunnableConfig) -> dict[str, Any]:
+            return await asyncio.to_thread(write, state, config)
+
+        return RunnableLambda(write, awrite, name="hand_over")
 
     def shown(self, thread: str, namespace: str, number: int | None, lines: int) -> str:
         """Return a hand-over and the end of the log as text, for whoever reads them."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from langchain_ctxguard.core.commands import command_in, reads_only, words_of
 from langchain_ctxguard.core.evidence import effect_of, paths_in
-from langchain_ctxguard.core.steps import patched_files
+from langchain_ctxguard.core.patches import patched_files
 from langchain_ctxguard.domain.policy import Decision, Finding, ToolRequest, Verdict
 
 RULE = "handoff-folder"

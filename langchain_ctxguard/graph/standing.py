@@ -13,7 +13,7 @@ from langgraph.types import Command
 
 from langchain_ctxguard.core.questions import answers_in, asks_person
 from langchain_ctxguard.core.roles import SYNTHETIC
-from langchain_ctxguard.core.standing import arguments_digest, permission_of, standing_verdict
+from langchain_ctxguard.core.standing import arguments_digest, permission_of, replaced_by, standing_verdict
 from langchain_ctxguard.domain.consent import CROSS_SESSION_MEMORY
 from langchain_ctxguard.domain.standing import EFFECT, Effect, StandingState
 from langchain_ctxguard.domain.version import ContextEvent
@@ -169,7 +169,10 @@ class Standing:
             if where.thread is not None and effect != "read":
                 self._note_replaced(request, where.thread, name, digest)
             state = StandingState() if where.thread is None else self.log.read(where.thread)
-            reason = standing_verdict(effect, state, tool=name, arguments=digest)
+            earlier = replaced_by(state, name, digest) if can_ask else None
+            # Of a guarded call that a person edited before, begun anew with its node, the guard itself knows what the answer made of it.
+            is_own = earlier is not None and earlier.call_id == request.tool_call["id"]
+            reason = standing_verdict(effect, state, tool=name, arguments=None if is_own else digest)
             if reason is None and not can_ask and permission_of(name, state) == "ask":
                 reason = "the permissions of this thread want a person to be asked first, and nothing here can ask. Say what you would do and why"
             if reason is None and effect == "memory":

@@ -7,22 +7,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, Protocol, assert_never
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolRuntime
-from langgraph.types import Command
 
+from langchain_ctxguard.core import call_texts as texts
 from langchain_ctxguard.core.call_case import Settled
-from langchain_ctxguard.core.call_texts import cannot_tell_text
 from langchain_ctxguard.core.effects import AskAboutCalls, AskedBefore, NobodyThere, PersonsAnswer, Ran, ResolveCall, RunTool
-from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.domain.budget import Usage
 from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.graph.call_questions import ask_in_graph, let_pass
 from langchain_ctxguard.graph.call_site import Site
+from langchain_ctxguard.graph.receipts import receipt_form, receipt_text, returned_from
 from langchain_ctxguard.graph.tool_arguments import injected_names, judged_arguments, parsed_arguments
 
 Period = Literal["thread", "run", "day"]
@@ -174,7 +174,7 @@ class ToolRun:
         """Return what a call comes to when the guard fails: what the tool came to if it ran, a denial if it did not."""
         if self.came_to is not None:
             return Settled("ran", ran=self.came_to)
-        return Settled("denied", cannot_tell_text(self.tool.name, type(error).__name__))
+        return Settled("denied", texts.cannot_tell_text(self.tool.name, type(error).__name__))
 
     def ask(self, effect: AskAboutCalls) -> PersonsAnswer | NobodyThere:
         """Put a question to a person."""
@@ -231,7 +231,9 @@ class ToolRun:
     def _ran(self, value: Any, started: float) -> Ran:
         content = value[0] if self.tool.response_format == "content_and_artifact" and isinstance(value, tuple) and value else value
         outcome: Any = "failed" if isinstance(content, ToolMessage) and content.status == "error" else "finished"
-        return Ran(value, outcome=outcome, receipt=_kept(content), seconds=time.perf_counter() - started)
+        has_artifact = self.tool.response_format == "content_and_artifact"
+        form = partial(receipt_form, value, has_artifact=has_artifact)
+        return Ran(value, outcome=outcome, receipt=receipt_text(content), form=form, seconds=time.perf_counter() - started)
 
     def _delivered(self, settled: Settled) -> Any:
         match settled.kind:
@@ -242,7 +244,9 @@ class ToolRun:
                 return settled.ran.value
             case "denied" | "rejected":
                 return self._message(settled, "error")
-            case "receipt" | "answered":
+            case "receipt":
+                return self._again(settled)
+            case "answered":
                 return self._message(settled, "success")
             case "edited":
                 return None
@@ -250,9 +254,33 @@ class ToolRun:
                 assert_never(settled.kind)
 
     def _message(self, settled: Settled, status: Literal["success", "error"]) -> Any:
+        return self._formed(self._told(settled, status))
+
+    def _told(self, settled: Settled, status: Literal["success", "error"]) -> ToolMessage:
         verdict = settled.verdict
         about = {"kind": settled.kind, "rules": list(verdict.rules) if verdict is not None else []}
-        message = ToolMessage(settled.text, tool_call_id=self.frame.call_id or "", name=self.tool.name, status=status, artifact={"ctxguard": about})
+        return ToolMessage(settled.text, tool_call_id=self.frame.call_id or "", name=self.tool.name, status=status, artifact={"ctxguard": about})
+
+    def _again(self, settled: Settled) -> Any:
+        """Return what a call returned when it ran: the very call just that, another one with the word that it was not run again."""
+        receipt = settled.receipt
+        if receipt is None:
+            return self._message(settled, "success")
+        returned = returned_from(receipt.form, receipt.text)
+        if receipt.is_same_call and not returned.lost:
+            return (returned.value, returned.artifact) if self.tool.response_format == "content_and_artifact" else returned.value
+        message = self._told(settled, "success")
+        value: Any = returned.value
+        artifact = returned.artifact
+        if isinstance(value, ToolMessage):
+            value, artifact = value.content, value.artifact
+        lost = [] if not returned.lost else [texts.not_kept_text(returned.lost)]
+        if isinstance(value, list) and all(isinstance(block, str | dict) for block in value):
+            message.content = [{"type": "text", "text": " ".join([receipt.lead, *lost])}, *value]
+        elif lost:
+            message.content = " ".join([settled.text, *lost])
+        if artifact is not None:
+            message.artifact = artifact
         return self._formed(message)
 
     def _formed(self, content: Any) -> Any:
@@ -282,12 +310,11 @@ class ToolRun:
     def _told_of_edit(self, settled: Settled, value: Any) -> Any:
         """Return what an edited call came to, and say to the model that it is not the call it made."""
         assert settled.edited is not None  # noqa: S101 - it is an edit
-        if isinstance(value, ToolMessage) and value.status != "error" and isinstance(value.content, str):
-            ran = json.dumps(settled.edited.args, ensure_ascii=False, default=str)
-            said = (
-                f"A person changed this call before it ran: `{settled.edited.tool}` ran with {ran}. Do not repeat the call you made.\n{value.content}"
-            )
-            value = value.model_copy(update={"content": said})
+        if isinstance(value, ToolMessage) and value.status != "error":
+            said = texts.edited_text(settled.edited.tool, json.dumps(settled.edited.args, ensure_ascii=False, default=str))
+            content = value.content
+            told = f"{said}\n{content}" if isinstance(content, str) else [{"type": "text", "text": said}, *content]
+            value = value.model_copy(update={"content": told})
         return self._formed(value)
 
 
@@ -302,17 +329,3 @@ def _raised(error: BaseException, started: float) -> Ran:
         return Ran(error=error, outcome="paused", seconds=seconds)
     # A tool that says of itself that it failed is believed; of any other error nobody knows when it struck.
     return Ran(error=error, outcome="failed" if isinstance(error, ToolException) else "unknown", seconds=seconds)
-
-
-def _kept(content: Any) -> Any:
-    """Return what to keep of a result as its receipt: its text."""
-    if isinstance(content, ToolMessage):
-        return text_of(content)
-    if isinstance(content, Command):
-        return "an update of the state, which is not applied again"
-    if isinstance(content, str):
-        return content
-    try:
-        return json.dumps(content, ensure_ascii=False, default=str)
-    except (TypeError, ValueError):
-        return str(content)

@@ -5,6 +5,7 @@ For agents and plain graphs alike: `guard` and `nodes` only translate.
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.compact import config_of, extensions_of, rules_of
 from langchain_ctxguard.core.authorize import traits_of
 from langchain_ctxguard.core.effects import CountTokens
+from langchain_ctxguard.core.invariants import absence_policy
 from langchain_ctxguard.core.items import Steps, plan_of
 from langchain_ctxguard.core.note import with_note
 from langchain_ctxguard.core.render import render_rules
@@ -47,6 +49,7 @@ from langchain_ctxguard.domain.unset import UNSET, Unset
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.engine import Engine, consents_of, counter_of, extractor_of, store_of, summarizer_of
 from langchain_ctxguard.errors import ConfigurationError
+from langchain_ctxguard.graph.absent_tools import AbsentTools
 from langchain_ctxguard.graph.answers import Answers
 from langchain_ctxguard.graph.call_facts import FactsOfCalls
 from langchain_ctxguard.graph.coding import Coding, named_system, room_of, worked
@@ -66,7 +69,7 @@ from langchain_ctxguard.graph.paid import Paid
 from langchain_ctxguard.graph.pin_zone import PinZone
 from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
-from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages
+from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages, tool_name
 from langchain_ctxguard.graph.recall import Recall, recall_of
 from langchain_ctxguard.graph.remembered import Memory
 from langchain_ctxguard.graph.rules import Rules, RulesInForce, settled_by_person
@@ -80,6 +83,7 @@ from langchain_ctxguard.graph.whereabouts import NOWHERE, Whereabouts, whereabou
 from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
+from langchain_ctxguard.records.purge import Purged, apurge_thread, purge_thread
 from langchain_ctxguard.records.recalls import RecallLog
 from langchain_ctxguard.records.standing import StandingLog
 from langchain_ctxguard.records.versions import VersionLog
@@ -146,9 +150,9 @@ class Turns:
         self._opened = opened
         self.store = None if opened is None else AgentStore.of(opened)
         self.consents, self._close_consents = consents_of(consents, opened, clock)
-        policies: tuple[Policy, ...] = (given.tools or ToolPolicy(), *extensions.policies)
+        policies = _policies_of(given, extensions)
         self._reads_block = (self.store is not None and self.store.is_durable) or consents is not None
-        self._subject = subject
+        self._subject, self._clock = subject, moment
         self.standing = Standing(
             _standing_log(opened, clock),
             consents=self.consents,
@@ -156,6 +160,7 @@ class Turns:
             record=self._engine.record,
             effects=lambda tool: traits_of(tool, policies).effect,
         )
+        self.absent_tools = AbsentTools(given.consents.invariants, self.consents, moment, blocks=self._reads_block)
         self._on_record = None if self.store is None else self._recorder(self.store, given, extensions, clock, serde)
         self._reader = Reader(self._count, trust_system_messages=self._settings.trust_system_messages, recalled_for=given.recall.calls)
         facts = FactsOfCalls(lambda thread: self._rules_at((thread, ""), ()), self._reader, self._on_record)
@@ -170,14 +175,15 @@ class Turns:
             engine=self._engine,
             prices=prices or _prices_in(given),
             facts=facts.of,
-            archived=facts.archived if self._settings.evict == "archive" else None,
+            archived=None if self.store is None else facts.archived,
+            evicts=self._settings.evict == "archive",
+            left=facts.left,
         )
         copies = Copies(
             given.consents, self.consents, record=self._engine.record, checks=extensions.invariants, opened_by=partial(_opened_by, policies)
         )
         _check_can_evict(self._settings, self.store)
         self._recall = given.recall
-        self._clock = moment
         self._registry = _reader_of(registry, self.store, clock)
         self._rules = RulesInForce(
             own,
@@ -275,6 +281,26 @@ class Turns:
         """What becomes of messages that leave the view, `None` without a store."""
         return None if self._on_record is None else self._on_record.eviction
 
+    def purge_thread(self, thread: str, *, checkpointer: Any = None) -> Purged:
+        """Erase a thread; see `ContextGuard.purge_thread`."""
+        store, worked = self._purging(thread)
+        purged = purge_thread(store, thread, checkpointer=checkpointer)
+        return purged.model_copy(update={"work": purged.work + worked})
+
+    async def apurge_thread(self, thread: str, *, checkpointer: Any = None) -> Purged:
+        """Erase a thread; see `ContextGuard.apurge_thread`."""
+        store, worked = await asyncio.to_thread(self._purging, thread)
+        purged = await apurge_thread(store, thread, checkpointer=checkpointer)
+        return purged.model_copy(update={"work": purged.work + worked})
+
+    def _purging(self, thread: str) -> tuple[GuardStore, int]:
+        """Return what is to be erased from, and how many words of work were erased already: those that this process kept in mind are forgotten."""
+        if self._opened is None:
+            msg = "This guard keeps nothing that could be erased: it was made without a store."
+            raise ConfigurationError(msg)
+        self.gate.forget_thread(thread)
+        return self._opened, 0 if self.coding is None else self.coding.purge_thread(thread)
+
     @property
     def registry(self) -> ConstraintReader:
         """Reads the rules that can change while agents run."""
@@ -320,7 +346,7 @@ class Turns:
         view = self._reader.situation(call).situation.view()
         version = self._head_of(state).version
         seen = replace(call, thread=(where.thread, where.namespace))
-        work = None if self.coding is None or version < 1 else self.coding.lead(seen, version, self._room(None))
+        work = None if self.coding is None or version < 1 else self.coding.lead(seen, version, self._room(None), view.messages)
         return view.all if work is None else [*view.all[: len(view.all) - len(view.messages)], work, *view.messages]
 
     def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
@@ -430,6 +456,7 @@ class Turns:
         What the node of a plain graph drives; the model call is not part of it. What becomes of the messages is put into `change`.
         """
         asked: Rules = yield from self._asked_rules(thread, tools)
+        tools = yield from self.absent_tools.among(tools, where)
         rules = asked.pinned
         standing = yield from self._thread_record.stood(where, as_messages(messages))
         said = self._thread_record.as_said(messages, standing)
@@ -458,10 +485,10 @@ class Turns:
         thread = thread_of(runtime)
         found: Rules = yield from self._asked_rules(thread, request.tools or ())
         rules = self._agreed(found, may_pause=thread[0] is not None)
-        tools = self._tools.arranged(request.tools or ())
+        where = whereabouts(runtime, self._subject)
+        tools = self._tools.arranged((yield from self.absent_tools.among(request.tools or (), where)))
         if tools is not request.tools and request.tools:
             request = request.override(tools=list(tools))
-        where = whereabouts(runtime, self._subject)
         standing = yield from self._thread_record.stood(where, as_messages(request.messages))
         call = Call(
             self._thread_record.as_said(request.messages, standing),
@@ -551,7 +578,7 @@ class Turns:
     def _leads(self, state: Any, call: Call, shown: Sequence[BaseMessage], model: Any, head: ContextHead) -> Generator[Work, Any, list[HumanMessage]]:
         """Return the messages with what is pinned and not in sight, and with what is known of the work of a context that was compacted."""
         pinned = self._pins.lead(state.get(PINS_CHANNEL), call.messages, shown, window=self._windows.of(model)[0])
-        work = yield from worked(self.coding, call, head.version, self._room(model))
+        work = yield from worked(self.coding, call, head.version, self._room(model), shown)
         return [message for message in (pinned, work) if message is not None]
 
     def _room(self, model: Any) -> int:
@@ -638,7 +665,17 @@ class Turns:
     def tool_refusal(self, request: ToolCallRequest) -> ToolMessage | None:
         """Return what the model sees of a tool call that mode, open question, permissions or consents forbid; `None` where nothing does."""
         where = whereabouts(request.runtime, self._subject)
+        name = str(request.tool_call["name"])
+        if (because := self.absent_tools.refusal(name, where)) is not None:
+            self._engine.record(ContextEvent(kind="tool_denied", detail=f"`{name}`: {because}."))
+            text = f"Denied `{name}`: it is not available while {because}. Nothing was done. Only the person can change that, where they consent."
+            return ToolMessage(text, tool_call_id=str(request.tool_call["id"] or ""), name=name, status="error")
         return self.standing.refusal(request, where, can_ask=self.gate.guards(request.tool))
+
+    def available(self, tools: Sequence[Any], config: RunnableConfig | None) -> list[Any]:
+        """Return the tools a model may be bound to now; see `ContextGuard.available`."""
+        gone = self.absent_tools.now(self.where(config))
+        return [tool for tool in tools if (name := tool_name(tool)) not in gone and not (name and self.gate.hides(name))]
 
     def where(self, config: RunnableConfig | None) -> Whereabouts:
         """Return where a node of a plain graph belongs."""
@@ -724,6 +761,11 @@ def _reader_of(registry: ConstraintReader | None, store: AgentStore | None, cloc
     if registry is not None:
         return registry.reader() if isinstance(registry, ConstraintRegistry) else registry
     return ConstraintReader(MemoryLog(clock=clock)) if store is None else ConstraintReader(store.log, tenant=store.tenant)
+
+
+def _policies_of(config: GuardConfig, extensions: Extensions) -> tuple[Policy, ...]:
+    absent = absence_policy(config.consents.invariants)
+    return (config.tools or ToolPolicy(), *extensions.policies, *(() if absent is None else (absent,)))
 
 
 def _prices_in(config: GuardConfig) -> PriceTable | None:

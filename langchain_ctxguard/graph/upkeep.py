@@ -17,6 +17,7 @@ from langchain_ctxguard.graph.manifests import Manifests, manifests_in
 from langchain_ctxguard.graph.stamp import VERSION_KEY
 from langchain_ctxguard.records.collected import Batch
 from langchain_ctxguard.records.kept import KeptContent
+from langchain_ctxguard.records.thread_copy import ThreadCopy
 
 GRACE = timedelta(days=1)
 """How long content that nothing needs is set aside before it is erased: longer than any write is on its way."""
@@ -69,6 +70,7 @@ class Upkeep:
         self._manifests = manifests
         self._collections = manifests.collections
         self._kept = KeptContent(manifests.store)
+        self._copies = ThreadCopy(manifests.store)
 
     def begin(self, thread: str) -> Batch:
         """Announce a collection; only then may the checkpoints be looked at."""
@@ -103,9 +105,15 @@ class Upkeep:
         self._collections.give_back(thread, self.needed(thread, manifests) - there)
 
     def copy(self, source: str, target: str) -> None:
-        """Copy the content of a thread, and what is kept of it."""
+        """Copy the content of a thread, what is kept of it, its context versions and the words of its archive; the checkpoints come last.
+
+        Raises:
+            StoreError: the target has context versions of its own. Nothing was copied.
+        """
+        versions = self._copies.plan(source, target)
         self._collections.copy(source, target)
         self._kept.keep(target, sorted(self._kept.of(source)))
+        self._copies.carry_out(versions)
 
 
 def _is_due(batch: Batch, now: datetime, grace: timedelta) -> bool:

@@ -11,10 +11,10 @@ from langchain_classic.memory.summary import SummarizerMixin
 from langchain_core.chat_history import BaseChatMessageHistory, InMemoryChatMessageHistory
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, field_validator
 
 from langchain_ctxguard.backends.chat_model import ChatModelSummarizer
+from langchain_ctxguard.backends.internal_call import answering_whole, internal_marks
 from langchain_ctxguard.backends.tokens import window_of
 from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.engine import counter_of
@@ -64,11 +64,11 @@ class GuardedMemory(BaseChatMemory, SummarizerMixin):
 
     def predict_new_summary(self, messages: list[BaseMessage], existing_summary: str) -> str:
         """Return the model's summary of `messages` and the summary so far, with this memory's prompt, as it was answered."""
-        return _answered(self.llm.invoke(self._question(messages, existing_summary), _MARKS))
+        return _answered(answering_whole(self.llm).invoke(self._question(messages, existing_summary), internal_marks("ctxguard.summarize")))
 
     async def apredict_new_summary(self, messages: list[BaseMessage], existing_summary: str) -> str:
         """Return the same, without blocking the event loop."""
-        return _answered(await self.llm.ainvoke(self._question(messages, existing_summary), _MARKS))
+        return _answered(await answering_whole(self.llm).ainvoke(self._question(messages, existing_summary), internal_marks("ctxguard.summarize")))
 
     def _question(self, messages: list[BaseMessage], existing_summary: str) -> Any:
         lines = lines_of(messages, human_prefix=self.human_prefix, ai_prefix=self.ai_prefix)
@@ -109,9 +109,6 @@ class GuardedMemory(BaseChatMemory, SummarizerMixin):
 
     def _summary_message(self, message: BaseMessage) -> BaseMessage:
         return message if self.summary_message_cls is HumanMessage else self.summary_message_cls(content=message.content)
-
-
-_MARKS: RunnableConfig = {"tags": ["nostream"], "run_name": "ctxguard.summarize"}
 
 
 def _answered(answer: Any) -> str:

@@ -139,7 +139,7 @@ class Archive:
         }
         keys = list(texts)
         for start in range(0, len(keys), _AT_ONCE):
-            self._index.put(_index_space(place), {key: texts[key] for key in keys[start : start + _AT_ONCE]})
+            self._index.put(index_space(place), {key: texts[key] for key in keys[start : start + _AT_ONCE]})
 
     def _words_of(self, message: BaseMessage) -> str:
         return indexed_text(message if self._shown is None else self._shown(message))
@@ -242,7 +242,7 @@ class Archive:
         """
         if self._contents.is_keyed:
             return self._search_all(place, query, limit=limit, version=version)
-        return self._index.search(_index_space(place), query, limit=limit)
+        return self._index.search(index_space(place), query, limit=limit)
 
     def located(self, place: ContextPlace, hits: Sequence[Hit], *, version: int | None = None) -> list[tuple[int, Archived]]:
         """Return what hits stand for, in their order; one of a branch that does not lead to `version` is left out."""
@@ -268,7 +268,7 @@ class Archive:
         What a `ContextCheckpointer` stored of the thread rests there as well, and goes too.
         """
         for place in places:
-            self._index.purge(_index_space(place))
+            self._index.purge(index_space(place))
         return self._collections.purge(thread)
 
     def _get(self, thread: str, addresses: Sequence[str]) -> list[Any]:
@@ -365,7 +365,8 @@ def _index_key(position: int, address: str) -> str:
     return f"{position}:{address}"
 
 
-def _index_space(place: ContextPlace) -> str:
+def index_space(place: ContextPlace) -> str:
+    """Return the space of the words of a place's archive."""
     return canonical_json(["archive", place.thread, place.namespace])
 
 

@@ -11,6 +11,7 @@ from langchain_ctxguard.core.effects import (
     Exceeded,
     GetContent,
     NoteCall,
+    NoteReplaced,
     NoteWork,
     Overtaken,
     PutContent,
@@ -35,6 +36,7 @@ from langchain_ctxguard.records.standing import StandingLog
 LedgerEffect = (
     ReadConsents
     | ReadStanding
+    | NoteReplaced
     | ReadCalls
     | WriteCalls
     | ReadBudgets
@@ -78,6 +80,10 @@ class CallLedgers:
                 return None if self.consents is None or effect.subject is None else self.consents.read(effect.subject, thread=effect.thread)
             case ReadStanding():
                 return None if self.standing is None else self.standing.read(effect.thread)
+            case NoteReplaced():
+                if self.standing is not None:
+                    self.standing.replace(effect.thread, effect.tool, effect.digest, by_digest=effect.by_digest, call_id=effect.call_id, by=effect.by)
+                return None
             case ReadCalls():
                 return self.approvals.read(effect.thread)
             case WriteCalls():

@@ -258,6 +258,36 @@ class VersionLog:
             return None
         return newest
 
+    def not_copied(self, source: ContextPlace, target: ContextPlace) -> list[ContextVersion]:
+        """Return the versions of a place that its copy has not, oldest first.
+
+        Raises:
+            StoreError: the other place has versions that are no copies of these.
+        """
+        mine, there = self.all(source), self.all(target)
+        if [_moved(version, target) for version in mine[: len(there)]] != there:
+            msg = (
+                f"Thread '{target.thread}' has context versions of its own, so it cannot be the copy of thread '{source.thread}'. "
+                "Nothing was copied; copy to a new thread."
+            )
+            raise StoreError(msg)
+        return mine[len(there) :]
+
+    def copy(self, version: ContextVersion, target: ContextPlace) -> None:
+        """Put a version of one place on record in another, the next one there.
+
+        Raises:
+            StoreError: somebody else wrote a version there meanwhile.
+        """
+        seen, newest = self._newest(target)
+        if newest is not None and newest.number >= version.number:
+            msg = f"Thread '{target.thread}' got a version of its own while it was being copied. It is not whole; copy to a new thread."
+            raise StoreError(msg)
+        self._blobs.copy_space(version.place.space(version.number), target.space(version.number))
+        data = encode_json(_moved(version, target).model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1})
+        self._log.append(self._stream(VERSIONS, target), [data], expected=seen, refs=[f"version:{target.key}:{version.number}"])
+        self._known.pop(target, None)
+
     def purge(self, place: ContextPlace) -> int:
         """Erase the content of every version of a place, and return how many texts that were. The records and their chain stay."""
         erased = sum(self._blobs.purge_space(place.space(version.number)) for version in self.all(place))
@@ -324,6 +354,10 @@ def _numbered(record: CompactionRecord, number: int) -> CompactionRecord:
     if copied is not None and copied.is_consent_change:
         copied = copied.model_copy(update={"checkpoints": (*copied.checkpoints[:-1], number)})
     return record.model_copy(update={"version": number, "copied": copied})
+
+
+def _moved(version: ContextVersion, target: ContextPlace) -> ContextVersion:
+    return version.model_copy(update={"place": target, "copied_from": version.copied_from or version.place.thread})
 
 
 def _decoded(entry: Entry) -> ContextVersion:

@@ -34,6 +34,7 @@ from langchain_ctxguard.report.thread_moments import KnownRules, moments_of, mom
 from langchain_ctxguard.report.words import count
 
 _LINES = 60
+_OTHERS = 5
 
 
 def report_of_thread(
@@ -220,6 +221,9 @@ class _Reading:
         yield f"{count(len(self._versions), 'version')} and {count(len(self._attempts), 'compaction attempt')} of this thread."
         yield f"{count(len(self._calls), 'step')} of tool calls, {count(len(self._model_calls.calls), 'model call')}."
         yield from (f"The content of this thread was erased at {at}. What is told here rests on the records that stay." for at in self._purged)
+        others = sorted(one.namespace for one in self._log.places_of(self._place.thread) if one != self._place)
+        if others:
+            yield f"Not read: the contexts of {count(len(others), 'sub-agent')} in this thread ({', '.join(map(repr, others[:_OTHERS]))})."
         if not has_state:
             yield "Not read: the messages in the thread's state."
 

@@ -9,18 +9,21 @@ from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.roles import calls_of, results_of, speaker_of, text_of
 from langchain_ctxguard.report.story import Message, Report
-from langchain_ctxguard.report.visible import pieces
+from langchain_ctxguard.report.visible import hidden_in, pieces
 
-ROOM = 2_600_000
+ROOM = 3_400_000
 """Bytes of markup that the messages of a page may take: the page stays below 5 MB."""
 
 _LIMITS = (50_000, 20_000, 8_000, 4_000, 2_000, 1_000, 500, 250, 120)
+"""Bytes of markup that one text may take: the largest with which all of them fit."""
+
 _MARKUP = 190
 """Bytes around a message."""
 
-_HIDDEN = 48
+_HIDDEN = 80
 """Bytes that one character takes that does not show."""
 
+_SPECIAL = {"&": 5, "<": 4, ">": 4, '"': 6, "'": 6}
 _ARGUMENTS = 400
 _CALLS = 20
 
@@ -51,6 +54,7 @@ def fitted(report: Report) -> Report:
     """Return the report with its messages cut so that the page stays small; each cut is told."""
     everything = [message for compaction in report.compactions for message in (*compaction.before, *compaction.after)]
     limit = _limit_for([*everything, *report.in_sight])
+    # Where not even the beginnings of all find room, the first and the last of each compaction are shown.
     many = ROOM // (_MARKUP + _LIMITS[-1] * 2)
     dropped = len(everything) + len(report.in_sight) > many
     part = many // (2 * (len(report.compactions) + 1)) if dropped else 0
@@ -71,26 +75,39 @@ def _ends(messages: Sequence[Message], part: int) -> tuple[tuple[Message, ...], 
 
 
 def _cut(messages: Iterable[Message], limit: int) -> tuple[Message, ...]:
-    return tuple(
-        message if len(message.text) <= limit else message.model_copy(update={"text": message.text[:limit], "left_out": len(message.text) - limit})
-        for message in messages
-    )
+    return tuple(_shortened(message, limit) for message in messages)
+
+
+def _shortened(message: Message, limit: int) -> Message:
+    text = _begun(message.text, limit)
+    calls = tuple(_begun(call, limit) + ("" if len(_begun(call, limit)) == len(call) else "\u2026") for call in message.calls)
+    return message.model_copy(update={"text": text, "calls": calls, "left_out": len(message.text) - len(text)})
+
+
+def _begun(text: str, limit: int) -> str:
+    """Return as much of a text, from its beginning, as takes `limit` bytes of markup."""
+    if len(text) * _HIDDEN <= limit or _bytes_of(text) <= limit:
+        return text
+    taken = length = 0
+    for piece in pieces(text):
+        for character in "\0" if piece.name else piece.text:
+            taken += _HIDDEN if piece.name else _SPECIAL.get(character, len(character.encode()))
+            if taken > limit:
+                return text[:length]
+            length += 1
+    return text
 
 
 def _limit_for(messages: Sequence[Message]) -> int:
-    """Return how many characters of each message there is room for."""
-    sizes = [(len(message.text), _bytes_of(message.text)) for message in messages]
-    around = sum(_MARKUP + sum(map(len, message.calls)) for message in messages)
-    for limit in _LIMITS:
-        if around + sum(size if length <= limit else size * limit // length for length, size in sizes) <= ROOM:
-            return limit
-    return _LIMITS[-1]
+    """Return how many bytes each text may take, for all to find room."""
+    sizes = [_bytes_of(text) for message in messages for text in (message.text, *message.calls)]
+    around = len(messages) * _MARKUP
+    return next((limit for limit in _LIMITS if around + sum(min(size, limit) for size in sizes) <= ROOM), _LIMITS[-1])
 
 
 def _bytes_of(text: str) -> int:
-    hidden = sum(bool(piece.name) for piece in pieces(text))
-    special = sum(map(text.count, "&<>\"'"))
-    return len(text.encode("utf-8", "replace")) + _HIDDEN * hidden + 5 * special
+    special = sum(text.count(character) * (size - 1) for character, size in _SPECIAL.items())
+    return len(text.encode("utf-8", "replace")) + _HIDDEN * hidden_in(text) + special
 
 
 def _short(arguments: object) -> str:

@@ -10,8 +10,8 @@ from langchain_ctxguard.report.words import count, listed, moment
 _TITLE = "Actions: who allowed them"
 _TONES: dict[str | None, Tone] = {"allow": "good", "ask": "warn", "deny": "bad", None: "dim"}
 _VERDICTS = {"allow": "allowed", "ask": "a person decides", "deny": "denied", None: "no verdict"}
-_ROWS = 1_500
-_NOTABLE = 400
+_ROWS = 1_000
+_NOTABLE = 200
 _ARGUMENTS = 160
 
 

@@ -9,7 +9,7 @@ from langchain_ctxguard.report.story import Moment, Report
 from langchain_ctxguard.report.words import count
 
 _TITLE = "Cache: where it broke, and why"
-_ROWS = 3_000
+_ROWS = 2_000
 _HEAD = ["", "Tokens", "Shared with the call before", "Read from cache", "First changed character", "Why it broke"]
 
 

@@ -14,7 +14,6 @@ from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.explanation import Explanation
 from langchain_ctxguard.domain.log import Stream
 from langchain_ctxguard.domain.tool_call import CallRecord
-from langchain_ctxguard.domain.value import canonical_json
 from langchain_ctxguard.errors import StoreError
 from langchain_ctxguard.records.call_records import CallRecords
 from langchain_ctxguard.records.consents import ConsentReader
@@ -36,9 +35,8 @@ def call_records(store: HasLog, place: ContextPlace) -> list[CallRecord]:
     Raises:
         StoreError: the store cannot be read.
     """
-    key = canonical_json([place.thread, place.namespace.rpartition("|")[0]])
-    found = (_record(entry.body) for entry in store.log.read(Stream(tenant=store.tenant, kind=AUDIT, key=key)))
-    return [record for record in found if record is not None and (not place.namespace or record.namespace == place.namespace)]
+    found = (_record(entry.body) for entry in store.log.read(Stream(tenant=store.tenant, kind=AUDIT, key=place.key)))
+    return [record for record in found if record is not None]
 
 
 def actions_of(

@@ -29,6 +29,10 @@ def pieces(text: str) -> Iterator[Piece]:
     ['pay', 'U+202E', '005', 'U+0000']
     """
     text = text.replace("\r\n", "\n")
+    if _HIDDEN.search(text) is None:
+        if text:
+            yield Piece(text)
+        return
     at = 0
     for found in _HIDDEN.finditer(text):
         if found.start() > at:
@@ -38,6 +42,15 @@ def pieces(text: str) -> Iterator[Piece]:
         at = found.end()
     if at < len(text):
         yield Piece(text[at:])
+
+
+def hidden_in(text: str) -> int:
+    r"""Return how many characters of a text do not show.
+
+    >>> hidden_in("pay\u202e005\0")
+    2
+    """
+    return len(_HIDDEN.findall(text))
 
 
 def visible(text: str) -> str:

@@ -117,6 +117,19 @@ def texts_of_a_space_are_forgotten(index: TextIndex) -> None:
     same(sorted(HOSTILE_NAMES), sorted(keys_of(index.search(spaces[1], "word", limit=99))))
 
 
+def the_texts_of_a_space_are_copied(index: TextIndex) -> None:
+    """What is found in the one is found in the other too, and outlives it; what was there before stays."""
+    source, target = a_name(), a_name()
+    index.put(source, {"a": "delete the order", "b": "the refund", "\ud800": "word"})
+    index.put(target, {"a": "former words", "c": "the refund"})
+    for _ in range(2):
+        index.copy_space(source, target)
+    index.copy_space(a_name(), target)
+    same(3, index.purge(source))
+    found = {query: sorted(keys_of(index.search(target, query))) for query in ("delete", "refund", "former", "word")}
+    same({"delete": ["a"], "refund": ["b", "c"], "former": [], "word": ["\ud800"]}, found)
+
+
 BLOB_CHECKS: tuple[Callable[[BlobStore], None], ...] = (
     contents_are_kept_by_their_digest,
     what_is_not_there_is_not_in_the_answer,
@@ -131,4 +144,5 @@ INDEX_CHECKS: tuple[Callable[[TextIndex], None], ...] = (
     the_best_come_first,
     a_text_put_again_replaces_the_former,
     texts_of_a_space_are_forgotten,
+    the_texts_of_a_space_are_copied,
 )

@@ -12,11 +12,12 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 from langsmith import Client, tracing_context
 from langsmith.anonymizer import create_anonymizer
 
-from langchain_ctxguard import ChatModelSummarizer, ContextGuard, Extensions, GuardConfig, GuardStore, compact_messages
+from langchain_ctxguard import ChatModelSummarizer, ContextGuard, Extensions, GuardConfig, GuardedState, GuardStore, RollbackContext, compact_messages
 from langchain_ctxguard.domain.shown import CompactionTexts
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.engine import Engine
@@ -240,6 +241,27 @@ def test_a_rollback_is_a_run(server: Received) -> None:
     assert (version.number, 1) == (run["extra"]["metadata"]["ctxguard_version"], run["extra"]["metadata"]["ctxguard_restored"])
 
 
+async def test_a_rollback_in_a_graph_is_below_its_node(server: Received) -> None:
+    """`RollbackContext` makes it where it stands, and so does `arollback` for whoever awaits it."""
+    client, saver = client_of(server), InMemorySaver()
+    with GuardStore.open("memory://") as store:
+        guard = ContextGuard(store=store, trigger=("messages", 5), keep=("messages", 1), hooks=[full(client)])
+        agent = create_agent(FakeListChatModel(responses=["ok"]), middleware=[guard], checkpointer=saver)
+        talk(agent, 4)
+        back = StateGraph(GuardedState)
+        back.add_node("back", RollbackContext(guard, to=1))
+        back.add_edge(START, "back")
+        with tracing_context(enabled=True, client=client):
+            await back.compile(checkpointer=saver).ainvoke({"messages": []}, thread())
+            await guard.history(thread(), agent).arollback(1)
+    client.flush()
+
+    below, alone = server.named("ctxguard.rollback")
+    assert "back" == server.runs[below["parent_run_id"]]["name"]
+    assert alone.get("parent_run_id") is None
+    assert "holds what version 1 held" in below["outputs"]["detail"]
+
+
 def test_a_prefix_report_is_no_run_of_its_own(server: Received) -> None:
     """It stands in the metadata of the guard's hook around the model call: one more run for each call would drown the others."""
     traced(server, content="counts")
@@ -293,6 +315,39 @@ def test_a_compaction_inside_a_guarded_call_keeps_its_own_numbers(server: Receiv
     assert "requested" == compaction["outputs"]["trigger"] == compaction["extra"]["metadata"]["ctxguard_trigger"]
     assert compaction["trace_id"] == call["trace_id"]
     assert compaction["dotted_order"].startswith(call["dotted_order"])
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_summarizer_that_is_timed_is_below_its_step(server: Received, is_async: bool) -> None:  # noqa: FBT001 - a parameter of a test
+    """Whoever waits for it in another thread takes the context along."""
+    client = client_of(server)
+    config = GuardConfig.from_dict({"compaction": {"summarizer_timeout_s": 30}})
+    agent, _ = guarded(full(client), config=config)
+    with tracing_context(enabled=True, client=client):
+        for number in range(3):
+            given = {"messages": [HumanMessage(f"Question {number}: {SAID}. " * 20)]}
+            await agent.ainvoke(given, thread()) if is_async else agent.invoke(given, thread())
+    client.flush()
+
+    (model,) = [run for run in server.runs.values() if run["run_type"] == "llm" and run["name"] == "ctxguard.summarize"]
+    step = server.runs[model["parent_run_id"]]
+    assert ("ctxguard.summarize", "ctxguard.compaction") == (step["name"], server.runs[step["parent_run_id"]]["name"])
+
+
+def test_metadata_of_a_run_around_it_are_not_a_runs_own(server: Received) -> None:
+    """LangSmith hands them down; what a run says of itself stays what it said."""
+    client = client_of(server)
+    tracer = full(client)
+    with (
+        tracing_context(enabled=True, client=client),
+        tracer.span("tool_call", {"parent": 1, "tool": "look"}),
+        tracer.span("compaction", {"parent": 2}),
+    ):
+        pass
+    client.flush()
+
+    (call,), (compaction,) = server.named("ctxguard.tool_call"), server.named("ctxguard.compaction")
+    assert (1, 2) == tuple(run["extra"]["metadata"]["ctxguard_parent"] for run in (call, compaction))
 
 
 def test_off_asks_once_and_does_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from langsmith import Client, tracing_context
@@ -134,6 +135,24 @@ def test_each_verdict_is_a_span_and_each_step_an_event(spans: Spans) -> None:
     events = [event.name.removeprefix("ctxguard.") for event in span.events]
     assert ["approval.answered", "policy.allowed", "tool.ran"] == [name for name in events if name != "policy.asked"]
     assert "Zyxwvut" not in spans.text
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_what_a_tool_does_stands_below_its_call(spans: Spans, is_async: bool) -> None:  # noqa: FBT001 - a parameter of a test
+    """A span of the tool's own has the call's for its parent."""
+
+    @tool
+    def look(q: str) -> str:
+        """Look."""
+        with spans.provider.get_tracer("shop").start_as_current_span("query"):
+            return q
+
+    agent = agent_with(guard_tools([look], POLICY, hooks=[spans.hook]), calls(("look", {"q": "x"})), "ok")
+    given = {"messages": [("user", "go")]}
+    await agent.ainvoke(given, thread()) if is_async else agent.invoke(given, thread())
+
+    (call,) = spans.named("ctxguard.tool_call")
+    assert ["query"] == spans.below(call)
 
 
 def test_a_tool_that_fails_marks_its_span(spans: Spans) -> None:

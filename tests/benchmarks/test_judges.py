@@ -11,6 +11,7 @@ import pytest
 REASON = "the judges are not installed; they are the dependency group `judges`"
 pytest.importorskip("compaction_kit", reason=REASON)
 pytest.importorskip("jev_harness", reason=REASON)
+pytest.importorskip("conpact", reason=REASON)
 
 from compaction_kit.canaries import CanaryType
 from compaction_kit.cli import COMPACTORS
@@ -120,9 +121,12 @@ def test_pinned_rules_survive_every_round() -> None:
 
 
 def test_a_short_run_writes_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """`--small` prints the tables and leaves the results alone."""
+    """`--small` prints the tables and leaves the results alone; of conpact's constraints all are there, and its baseline has none."""
     monkeypatch.setattr(measuring, "RESULTS", tmp_path)
     monkeypatch.setattr("sys.argv", ["run.py", "--small"])
     assert 0 == run.main()
-    assert conformance.OURS_WITH_RULES in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert conformance.OURS_WITH_RULES in shown
+    told = [line.split() for line in shown.splitlines() if " filler " in line and " middle " in line]
+    assert [("RecentN(5)", "0"), ("ctxguard", "100")] == [(cells[0], cells[5]) for cells in told]
     assert [] == list(tmp_path.iterdir())

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from langchain_ctxguard.core.bring_back import gap_before
+from langchain_ctxguard.core.bring_back import accounts_for, gap_before
 from langchain_ctxguard.core.identity import make_cut, message_keys
 from langchain_ctxguard.domain.archive import Archived
 from langchain_ctxguard.domain.context import ContextBody, ContextHead, Cut
@@ -60,3 +60,30 @@ def test_a_message_that_was_given_an_id_since_is_the_same() -> None:
     gap = gap_before([HumanMessage("a", id="given"), messages[1]], head, rows, start=0)
     assert gap is not None
     assert {} == gap.missing
+
+
+@given(st.data())
+def test_what_is_missing_is_accounted_for_by_what_was_archived_of_it(data: st.DataObject) -> None:
+    """All that did not stay is on record, or somebody has to be told; what was archived of another conversation proves nothing."""
+    count = data.draw(st.integers(2, 12))
+    at = data.draw(st.integers(1, count - 1))
+    messages: list[BaseMessage] = [HumanMessage(f"text {index}", id=f"m-{index}") for index in range(count)]
+    head, keys = head_at(messages, at), message_keys(messages)
+    rows = [(index, Archived(keys[index], f"ctx:{index}")) for index in range(at)]
+    stay = data.draw(st.sets(st.integers(0, at - 1)))
+    state = [message for index, message in enumerate(messages) if index in stay or index >= at]
+    archived = data.draw(st.sets(st.integers(0, at - 1)))
+    some = [row for row in rows if row[0] in archived]
+    assert (stay | archived == set(range(at))) == accounts_for(state, head, some)
+    assert accounts_for(messages, head, [])
+    foreign = [(index, Archived(f"other-{index}", f"ctx:{index}")) for index in range(at)]
+    assert (at - 1 in stay) >= accounts_for(state, head, foreign)
+
+
+def test_a_state_without_anything_the_cut_names_is_accounted_for_by_the_archive_alone() -> None:
+    """Cleared by its application, for example."""
+    messages: list[BaseMessage] = [HumanMessage(f"text {index}", id=f"m-{index}") for index in range(4)]
+    head, keys = head_at(messages, 3), message_keys(messages)
+    rows = [(index, Archived(keys[index], f"ctx:{index}")) for index in range(3)]
+    assert accounts_for([HumanMessage("new", id="new")], head, rows)
+    assert not accounts_for([HumanMessage("new", id="new")], head, rows[1:])

@@ -10,7 +10,7 @@ import pytest
 from langchain_ctxguard.core.stream_events import Happened, broken_off_event, event_of, started_event
 from langchain_ctxguard.core.told import attributes_of, fact_shown, name_of
 from langchain_ctxguard.domain.prefix import DriftReason, PrefixReport
-from langchain_ctxguard.domain.stream_event import read_event
+from langchain_ctxguard.domain.stream_event import EventType, read_event
 from langchain_ctxguard.domain.tool_call import CallRecord
 from langchain_ctxguard.domain.verification import VerificationOutcome, VerificationRecord
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, EventKind, Outcome
@@ -80,6 +80,12 @@ def test_every_step_of_a_call_has_its_event(record: CallRecord, kind: str) -> No
     assert (kind, "pay", "c1") == (event["type"], event["tool"], event["call_id"])
     assert kind == name_of(record)
     assert ("budget" in event["keys"]) == (record.error == "budget")
+
+
+@pytest.mark.parametrize("step", get_args(CallRecord.model_fields["step"].annotation))
+def test_no_step_of_a_call_is_without_an_event(step: Any) -> None:
+    """Also one that is added later."""
+    assert told(call(step))["type"] in get_args(EventType)
 
 
 @pytest.mark.parametrize("outcome", VerificationOutcome)

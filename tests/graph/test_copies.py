@@ -344,7 +344,7 @@ def test_every_form_of_an_update_is_looked_into(update: Any) -> None:
 
 def test_a_broken_invariant_refuses_the_compaction(store: GuardStore, clock: Clock) -> None:
     """With an invariant that the context as it is breaks too, nobody goes on: the error names it, and the attempt is on record."""
-    rule = {"name": "no consent, no code", "implies": {"if": {"consents.retain_code": False}, "then": {"tools.look_up": "absent"}}}
+    rule = {"name": "no consent, no code", "implies": {"if": {"tools.look_up": "present"}, "then": {"consents.retain_code": True}}}
     guard, facts = watched(store, clock, config=GuardConfig.from_dict({"consents": {"invariants": [rule]}}))
     from tests.graph.models import look_up
 

@@ -13,7 +13,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from langgraph.prebuilt import tools_condition
+from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.store.memory import InMemoryStore
 
 from langchain_ctxguard import CompactContext, ContextGuard, GuardedState, Handoff, HandoffGuard, PolicyToolNode
@@ -509,6 +509,26 @@ def test_a_plain_graph(root: Path) -> None:
     assert "handoff.md" in "".join(system_texts(model.seen[0]))
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_node_hands_over(root: Path, is_async: bool) -> None:  # noqa: FBT001
+    """A plain graph writes a hand-over where a stage of it ends, also of what a plain tool node ran."""
+    guard = coding_guard()
+    handoff = HandoffGuard(guard, root)
+    model = scripted(step("edit_file", "c1", path="src/cart.py", **EDIT), "done")
+    builder = StateGraph(GuardedState)
+    builder.add_node("model", lambda state: {"messages": [model.invoke(guard.view(state))]})
+    builder.add_node("tools", ToolNode(file_tools(root)))
+    builder.add_node("hand_over", handoff.node())
+    builder.add_edge(START, "model")
+    builder.add_conditional_edges("model", lambda state: "tools" if state["messages"][-1].tool_calls else "hand_over")
+    builder.add_edge("tools", "model")
+    await ago(builder.compile(checkpointer=InMemorySaver()), TASK, is_async=is_async)
+    made = handoff.newest("t-1")
+    assert made is not None
+    assert ("phase", "harness", [1]) == (made.reason, made.made_by, [item.trace for item in made.done])
+    assert digest_of(AFTER) == handoff.entries("t-1")[0].files[0].sha256
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -545,7 +565,7 @@ def test_a_thread_is_erased(root: Path) -> None:
     handoff = HandoffGuard(guard, root)
     go(agent_in(root, guard, handoff, scripted(*work())), TASK)
     assert handoff.entries("t-1")
-    assert guard.purge_thread("t-1") > 0
+    assert guard.purge_thread("t-1").work > 0
     assert () == handoff.entries("t-1")
     assert handoff.maker.log.newest("t-1") is None
 
@@ -580,3 +600,18 @@ def test_a_rejected_compaction_leaves_the_context_as_it_was(root: Path) -> None:
     assert facts.records
     assert not facts.made
     assert [] == notes_in(model.seen[-1])
+
+
+def test_a_run_is_measured(root: Path) -> None:
+    """Elements in sight after the compaction, wasted steps, and the way back to work, by record and state."""
+    guard = coding_guard(store="memory://")
+    handoff = HandoffGuard(guard, root)
+    model = scripted(*work()[:-1], step("write_file", "c7", path="src/shop.py", content="x = 1\n"), "done")
+    agent = agent_in(root, guard, handoff, model)
+    state = go(agent, TASK)
+    found = handoff.metrics("t-1", state)
+    assert (1, 4, 1, 0, 0) == (found.compactions, found.steps, found.failed_steps, found.repeated_edits, found.constraint_breaks)
+    assert [5.0] == [one.score for one in found.recoveries]
+    assert 0 == found.first_failure
+    assert (1,) == found.steps_to_first_correct
+    assert found == handoff.metrics("t-1", agent.get_state(thread()).values)

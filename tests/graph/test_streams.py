@@ -23,6 +23,7 @@ from langchain_ctxguard import (
     CompactContext,
     ContextGuard,
     ContextVerifier,
+    Extensions,
     GuardConfig,
     GuardedState,
     GuardStore,
@@ -30,9 +31,11 @@ from langchain_ctxguard import (
     compact_messages,
 )
 from langchain_ctxguard.domain.summary import Fact, SummaryDraft
+from langchain_ctxguard.errors import ContextBudgetError
 from langchain_ctxguard.events import CompactionFinished, StreamEvents, read_event
 from langchain_ctxguard.graph.tools import guard_tools
-from tests.support.tool_calls import Ran, agent_with, approve, calls, reject, thread
+from langchain_ctxguard.records.versions import VersionLog
+from tests.support.tool_calls import Ran, agent_with, approve, calls, deep_agent_with, reject, thread
 
 SAID = "the parcel for Zyxwvut stands in aisle nine"
 NOTES = '{"user_intent": "find the Qqqq parcel", "facts": [{"statement": "The parcel stands in aisle nine."}]}'
@@ -192,6 +195,23 @@ def test_a_compaction_without_a_summary_is_told_as_rejected() -> None:
     assert "Zyxwvut" not in str(chunks)
 
 
+def test_an_attempt_that_ends_the_run_is_told_once() -> None:
+    """It is rejected, with its reason, and not failed besides."""
+
+    def node(state: MessagesState) -> dict[str, Any]:
+        with pytest.raises(ContextBudgetError):
+            compact_messages(state["messages"], budget=600, extensions=Extensions(before_compaction=lambda _: False))
+        return {}
+
+    building = StateGraph(MessagesState)
+    building.add_node("compact", node)
+    building.add_edge(START, "compact")
+    chunks = list(building.compile().stream({"messages": [HumanMessage(f"{SAID} {number}. " * 30) for number in range(9)]}, stream_mode="custom"))
+
+    assert [STARTED, "compaction.rejected"] == types(chunks)
+    assert "before_compaction" in chunks[1]["reason"]
+
+
 POLICY = {"default": "deny", "rules": [{"tool": "look", "effect": "read"}, {"tool": "pay", "verdict": "ask"}, {"tool": "write"}]}
 
 
@@ -269,6 +289,51 @@ def test_a_compaction_asked_for_in_a_node_is_told() -> None:
     assert [STARTED, FINISHED] == types(chunks)
     assert "requested" == chunks[0]["trigger"]
     assert compact_messages(given["messages"], keep=("messages", 1)).record.version == 1
+
+
+def test_a_version_whose_number_was_taken_is_told_with_the_one_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another worker made one between the attempt and the record."""
+    real = VersionLog.commit
+
+    def overtaken(log: VersionLog, place: Any, before: Any, after: Any, *more: Any, **named: Any) -> Any:
+        monkeypatch.setattr(VersionLog, "commit", real)
+        real(log, place, before, after.model_copy(update={"cool_down": 7}), *more, **named)
+        return real(log, place, before, after, *more, **named)
+
+    monkeypatch.setattr(VersionLog, "commit", overtaken)
+    with GuardStore.open("memory://") as store:
+        agent = agent_of(guard_with(store=store))
+        chunks = [chunk for number in range(3) for chunk in agent.stream(said(number), thread(), stream_mode="custom")]
+
+    assert [STARTED, FINISHED, "notice"] == types(chunks)
+    assert ("version_renumbered", 2) == (chunks[2]["kind"], chunks[2]["version"])
+    assert 2 == agent.get_state(thread()).values["ctxguard"]["version"]
+
+
+def test_a_stage_that_ends_is_told_as_such() -> None:
+    """What an application or an agent asks for far from any trigger names its own."""
+    guard = guard_with(trigger=("tokens", 1_000_000))
+    agent = agent_of(guard)
+    for number in range(4):
+        agent.invoke(said(number), thread())
+    guard.end_phase("t")
+    chunks = list(agent.stream(said(4), thread(), stream_mode="custom"))
+
+    assert [(STARTED, "phase"), (FINISHED, "phase")] == [(chunk["type"], chunk["trigger"]) for chunk in chunks if "trigger" in chunk]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_sub_agent_of_deepagents_is_told_of_with_its_namespace(is_async: bool) -> None:  # noqa: FBT001 - a parameter of a test
+    """What its tools may do is told to whoever listens to subgraphs."""
+    ran = Ran()
+    tools = guard_tools([ran.tool("drop", "q"), ran.tool("look", "q")], POLICY)
+    agent = deep_agent_with(tools, calls(("drop", {"q": SAID}), ("look", {"q": SAID})), "done")
+    given, settings = {"messages": [("user", "go")]}, {"stream_mode": "custom", "subgraphs": True}
+    heard = [part async for part in agent.astream(given, thread(), **settings)] if is_async else list(agent.stream(given, thread(), **settings))
+
+    told = {chunk["tool"]: chunk for _, chunk in heard if read_event(chunk) is not None}
+    assert {"drop": "policy.denied", "look": "tool.ran"} == {name: chunk["type"] for name, chunk in told.items()}
+    assert all(chunk["namespace"] == "|".join(namespace) != "" for namespace, chunk in heard)
 
 
 def test_a_subgraph_tells_its_own_stream() -> None:

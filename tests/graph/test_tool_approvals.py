@@ -6,17 +6,26 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import ToolException, tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from langchain_ctxguard.backends.store import GuardStore
+from langchain_ctxguard.core.standing import arguments_digest
 from langchain_ctxguard.domain.config import CompactionSettings, GuardConfig
+from langchain_ctxguard.domain.extensions import Extensions
 from langchain_ctxguard.domain.policy import ToolPolicy
+from langchain_ctxguard.domain.standing import StandingEvent
 from langchain_ctxguard.graph.guard import ContextGuard
+from langchain_ctxguard.graph.thread_standing import ThreadStanding
 from langchain_ctxguard.graph.tools import PolicyToolNode, ToolGuard, guard_tools
+from langchain_ctxguard.records.standing import StandingLog
+from tests.graph.test_history import Counting
 from tests.support.consents import Clock
 from tests.support.tool_calls import (
+    Messages,
     Ran,
     agent_with,
     approve,
@@ -30,6 +39,7 @@ from tests.support.tool_calls import (
     results,
     resume,
     say,
+    thread,
     told,
 )
 
@@ -235,6 +245,63 @@ def test_edited_arguments_run_and_are_told() -> None:
     state = resume(agent, edit("pay", {"amount": 9}))
     assert [("pay", {"amount": 9})] == ran.calls
     assert '{"amount": 9}' in told(state)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_arguments_a_person_replaced_are_refused_without_another_question(is_async: bool) -> None:  # noqa: FBT001
+    """Also after a compaction, in another process and with parameters written in another order; what the person put in runs, and so does the rest."""
+    ran, store = Ran(), GuardStore.open("memory://")
+    said = {"go": (10, "c"), "Once more.": (10, "again-"), "Another one.": (11, "other-")}
+
+    def answer(messages: list[BaseMessage]) -> AIMessage:
+        amount, ids = said.get(messages[-1].text, (0, "")) if messages[-1].type == "human" else (0, "")
+        return calls(("pay", {"amount": amount}), ids=ids) if amount else AIMessage("talk " * 60)
+
+    saver = InMemorySaver()
+
+    def agent() -> Any:
+        settings = {"trigger": ("messages", 6), "keep": ("turns", 1), "summarizer": Counting()}
+        guard = ContextGuard(GuardConfig.from_dict({}), store=store, extensions=Extensions(policies=[ASKING]), **settings)  # type: ignore[arg-type]
+        return create_agent(Messages(answer=answer), guard.tools([ran.tool("pay", "amount:int")]), middleware=[guard], checkpointer=saver)
+
+    first = agent()
+    say(first, is_async=is_async)
+    resume(first, edit("pay", {"amount": 9}), is_async=is_async, context=ADMIN)
+    (replaced,) = StandingLog(store.log).read("t").replaced
+    assert ("pay", arguments_digest({"amount": 10}), arguments_digest({"amount": 9}), "c0") == (
+        replaced.tool,
+        replaced.digest,
+        replaced.by,
+        replaced.call_id,
+    )
+    assert "eve" == StandingEvent.model_validate_json(store.log.read(store.stream("standing", "t"))[-1].body).recorded_by
+    for text in ("Go on. " * 40, "And on. " * 40):
+        say(first, text, is_async=is_async)
+    state = say(agent(), "Once more.", is_async=is_async)
+    head = agent().get_state(thread()).values["ctxguard"]
+    assert head["version"] >= 1
+    assert [] == questions(state)
+    assert "a person replaced these very arguments" in told(state)
+    assert [("pay", {"amount": 9})] == ran.calls
+    assert 1 == len(questions(say(agent(), "Another one.", is_async=is_async)))
+    ThreadStanding(StandingLog(store.log), "t", lambda _: None).release_arguments("pay")
+    assert () == StandingLog(store.log).read("t").replaced
+
+
+def test_an_edited_call_whose_node_begins_anew_is_what_the_person_made_of_it() -> None:
+    """Another call of the same task asks after it: the edited one has run, is not refused as what was replaced, and does not run again."""
+    ran = Ran()
+    both = calls(("pay", {"amount": 10}), ("wire", {"amount": 7}))
+    graph = raw_graph(asking(ran), both, "done")
+    state = say(graph, context={"user_id": "ann"})
+    for _ in range(6):
+        # Which of the calls an answer reaches is a matter of their order; the other one asks again.
+        if not (asked := questions(state)):
+            break
+        given = edit("pay", {"amount": 9}) if asked[0].value["action_requests"][0]["name"] == "pay" else approve()
+        state = resume(graph, {**given, "digest": asked[0].value["digest"]}, context=ADMIN)
+    assert [("pay", {"amount": 9}), ("wire", {"amount": 7})] == sorted(ran.calls)
+    assert ["success", "success"] == [message.status for message in results(state)], told(state)
 
 
 @pytest.mark.field("C185")

@@ -66,7 +66,8 @@ def test_a_receipt_outlives_the_process(tmp_path: Any, clock: Clock) -> None:
     with GuardStore.open(url, clock=clock) as first:
         pay(ran, first, clock, result="paid").invoke(PAY, thread())
     with GuardStore.open(url, clock=clock) as second:
-        assert "It returned: paid" in pay(ran, second, clock).invoke(PAY, thread()).content
+        assert "paid" == pay(ran, second, clock).invoke(PAY, thread()).content
+        assert "It returned: paid" in pay(ran, second, clock).invoke({**PAY, "id": "another"}, thread()).content
     assert 1 == len(ran.calls)
 
 

@@ -48,7 +48,11 @@ from langchain_ctxguard.domain.consent import Consent, Consents
 from langchain_ctxguard.domain.invariant import StructuredState
 from langchain_ctxguard.domain.log import Entry
 from langchain_ctxguard.domain.standing import StandingState
+from langchain_ctxguard.domain.upcoming import UpcomingCompaction
+from langchain_ctxguard.domain.version import CompactionRecord
+from langchain_ctxguard.events import CompactionFinished, StreamEvent, StreamEvents, read_event
 from langchain_ctxguard.ports import BlobStore, ConsentReading, Log, Summarizer, TextIndex, TokenCounter, VerifiableLog
+from langchain_ctxguard.tracing import LangSmithTracer, OpenTelemetryTracer
 
 
 def compacts_objects(messages: list[BaseMessage]) -> None:
@@ -164,3 +168,26 @@ async def wraps_a_saver(inner: BaseCheckpointSaver[str], store: GuardStore) -> N
     assert_type(saver.unwrap("thread"), int)
     assert_type(await saver.acollect("thread"), int)
     ContextCheckpointer(inner, store="sqlite:///ctxguard.db")
+
+
+def listens_to_a_stream(guard: ContextGuard, model: BaseChatModel) -> None:
+    """A chunk becomes a value of a closed set, or none of ours."""
+    for chunk in create_agent(model, middleware=[guard]).stream({"messages": []}, stream_mode="custom"):
+        event = read_event(chunk)
+        assert_type(event, StreamEvent | None)
+        if isinstance(event, CompactionFinished):
+            assert_type(event.tokens_after, int)
+    ContextGuard(hooks=[StreamEvents(only=["policy.denied"]), LangSmithTracer(content="full"), OpenTelemetryTracer()])
+
+
+def has_a_say() -> Extensions:
+    """A word before, a word after; a lambda will do."""
+
+    def before(ahead: UpcomingCompaction) -> str | None:
+        return None if ahead.is_full else "later"
+
+    def after(record: CompactionRecord) -> str | None:
+        return f"{record.evicted_messages} messages left."
+
+    Extensions(before_compaction=lambda ahead: ahead.tokens > 1_000, after_compaction=lambda _: None)
+    return Extensions(before_compaction=before, after_compaction=after)
