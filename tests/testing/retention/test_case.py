@@ -10,7 +10,7 @@ import yaml
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_ctxguard.errors import ConfigurationError
-from langchain_ctxguard.testing.retention.case import RetentionCase, cases_in
+from langchain_ctxguard.testing.retention.case import FailurePath, RetentionCase, cases_in
 from langchain_ctxguard.testing.retention.files import case_files, read_cases, starter_cases
 from langchain_ctxguard.testing.retention.making import as_yaml, case_from_messages
 
@@ -78,7 +78,8 @@ def test_the_starter_cases_cover_every_failure_path() -> None:
     """The order assistant in both languages, and at least forty more; their names are unique."""
     cases = starter_cases()
     assert {"en", "zh"} == {case.language for case in cases}
-    assert len(cases) >= 4
+    assert len(cases) >= 44
+    assert set(FailurePath) - {FailurePath.OTHER} == {case.path for case in cases}
     assert len(cases) == len({case.name for case in cases})
     assert all(case.why for case in cases)
 
