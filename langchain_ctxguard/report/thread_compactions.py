@@ -58,6 +58,7 @@ class Contexts:
         self._place = place
         self._is_purged = is_purged
         self._heads: dict[int, ContextHead | str] = {}
+        self._taken: dict[int, Taken] = {}
 
     def head(self, version: ContextVersion) -> ContextHead | str:
         """Return the content of a version, or why it is not there."""
@@ -67,6 +68,11 @@ class Contexts:
 
     def taken(self, version: ContextVersion) -> Taken:
         """Return what a version took out of the view."""
+        if version.number not in self._taken:
+            self._taken[version.number] = self._read_taken(version)
+        return self._taken[version.number]
+
+    def _read_taken(self, version: ContextVersion) -> Taken:
         if version.restores is not None or not version.replaced:
             return Taken((), ())
         if not version.archive:
