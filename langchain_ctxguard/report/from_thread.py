@@ -94,12 +94,6 @@ class _Reading:
         self._purged = self._purges()
         archive = Archive(store, MessageBlobs(store.blobs, serde=serde), self._log)
         self._contexts = Contexts(self._log, archive, place, is_purged=bool(self._purged), has_key=serde is not None)
-            self._log,
-            Archive(store, MessageBlobs(store.blobs, serde=serde), self._log),
-            place,
-            is_purged=bool(self._purged),
-            has_key=serde is not None,
-        )
         self._calls = call_records(store, place)
         self._model_calls = ModelCallRecords(store).of(place)
 
