@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from langchain_ctxguard.cli.about import described
 from langchain_ctxguard.cli.printable import echo, printable
 from langchain_ctxguard.cli.stores import AsJson, Tenant, Thread, Url, fail, json_out, opened
-from langchain_ctxguard.cli.versions import version_log
-
-if TYPE_CHECKING:
-    from langchain_ctxguard.backends.store import GuardStore
 
 STAYS = (
     "The records stay, without the words of the conversation: that there were versions, attempts, calls, verdicts, approvals and steps of work, "
@@ -42,14 +38,22 @@ def purge(
     What ContextCheckpointer stored of the thread goes too, so its checkpoints cannot be read afterwards: delete them with --checkpointer. What is
     erased cannot be brought back.
     """
+    from langchain_ctxguard.records.purge import held_of, purge_thread
+
     with opened("purge", url, tenant) as store:
-        there = counted(store, thread)
-        if not any(there.values()) and not _is_on_record(store, thread):
+        held = held_of(store, thread)
+        if not held.total and not held.kept:
             fail("purge", f"Nothing is on record of thread '{thread}' in this store. `ctxguard threads URL` lists the threads on record.")
         checkpoints = 0 if checkpointer is None else _checkpoints(checkpointer, thread, is_erased=yes)
         if yes:
-            erase(store, thread)
-    found = {**there, "checkpoints": None if checkpointer is None else checkpoints}
+            purge_thread(store, thread)
+    found = {
+        "contexts_of_versions": held.contexts,
+        "messages_and_lists_of_them": held.messages,
+        "words_of_tool_calls": held.calls,
+        "steps_of_the_work_log": held.work,
+        "checkpoints": None if checkpointer is None else checkpoints,
+    }
     if as_json:
         json_out({"thread": thread, "is_erased": yes, "erased" if yes else "would_erase": found, "stays": STAYS})
         return
@@ -59,43 +63,6 @@ def purge(
     echo(STAYS)
     if not yes:
         echo("Nothing was erased. Run it again with --yes to erase it.")
-
-
-def counted(store: GuardStore, thread: str) -> dict[str, int]:
-    """Return how many contents of each kind there are of a thread."""
-    from langchain_ctxguard.core.message_blob import thread_space
-    from langchain_ctxguard.records.call_records import calls_space
-    from langchain_ctxguard.records.collected import Collections
-    from langchain_ctxguard.records.worklog import worklog_space
-
-    log = version_log(store)
-    versions = [version.place.space(version.number) for place in log.places_of(thread) for version in log.all(place)]
-    waiting = [batch.space for batch in Collections(store).waiting(thread)]
-    return {
-        "contexts_of_versions": sum(len(store.blobs.addresses(space)) for space in versions),
-        "messages_and_lists_of_them": sum(len(store.blobs.addresses(space)) for space in (thread_space(thread), *waiting)),
-        "words_of_tool_calls": len(store.blobs.addresses(calls_space(thread))),
-        "steps_of_the_work_log": len(store.blobs.addresses(worklog_space(thread))),
-    }
-
-
-def erase(store: GuardStore, thread: str) -> None:
-    """Erase them, and the index of their words. To do it twice is to do it once."""
-    from langchain_ctxguard.cli.show import archive_of
-    from langchain_ctxguard.records.call_records import CallRecords
-    from langchain_ctxguard.records.worklog import WorkLog
-
-    log = version_log(store)
-    WorkLog(store).purge_thread(thread)
-    CallRecords(store).purge_thread(thread)
-    archive_of(store).purge(thread, log.places_of(thread))
-    log.purge_thread(thread)
-
-
-def _is_on_record(store: GuardStore, thread: str) -> bool:
-    from langchain_ctxguard.cli.versions import on_record
-
-    return any(one.place.thread == thread for one in on_record(store))
 
 
 def _checkpoints(url: str, thread: str, *, is_erased: bool) -> int:

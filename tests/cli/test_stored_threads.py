@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from typer.testing import CliRunner, Result
 
 from langchain_ctxguard import ExtractiveSummarizer, GuardStore, compact_messages
@@ -18,7 +19,7 @@ from langchain_ctxguard.cli.show import archive_of
 from langchain_ctxguard.cli.versions import version_log
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.context_version import ContextPlace
-from tests.support.stored_world import CHINESE, HOSTILE, PADDING, THREAD, fill, talk
+from tests.support.stored_world import CHINESE, HOSTILE, PADDING, THREAD, TURNS, fill, talk
 
 SQLITE = "sqlite:///ctxguard.db"
 
@@ -190,6 +191,35 @@ def test_a_hostile_name_and_hostile_words_move_no_terminal(world: Path) -> None:
     message = told("show", SQLITE, name, "--message", data("show", SQLITE, name, "--messages")["messages"][0]["id"])
     assert not moving & set(message)
     assert not moving & set(told("sample", "--store", SQLITE, "--thread", name))
+
+
+class Turned:
+    """Stands for encryption: what it writes says nothing to whoever does not know it."""
+
+    def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
+        return "turned", bytes(byte ^ 0x5A for byte in plaintext)
+
+    def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
+        return bytes(byte ^ 0x5A for byte in ciphertext)
+
+
+def test_what_is_encrypted_is_said_to_be(world: Path) -> None:
+    """It is not listed as nothing found; the record is shown, and the sheet holds the other threads."""
+    with GuardStore.open(SQLITE) as store:
+        talk(store, "secret", *TURNS, serde=EncryptedSerializer(Turned()))
+        # Applications have streams of their own, with keys of any form.
+        store.log.append(store.stream("audit", "mine"), [b"{}"])
+    assert "secret" in told("threads", SQLITE)
+    assert 3 == len(data("versions", SQLITE, "secret")["versions"])
+    for asked in (("--messages",), ("--search", "order"), ("--message", "call-1")):
+        done = run("show", SQLITE, "secret", *asked)
+        assert (2, "", True) == (done.exit_code, done.stdout, "are encrypted, and their key is the application's" in done.stderr)
+    drawn = run("sample", "--store", SQLITE, "--json")
+    assert (2, True) == (drawn.exit_code, "thread secret: " in drawn.stderr)
+    assert 9 == len(json.loads(drawn.stdout)["samples"])
+    told("purge", SQLITE, "secret", "--yes")
+    drawn = run("sample", "--store", SQLITE, "--json")
+    assert (0, True) == (drawn.exit_code, "thread secret: its messages were erased. It is left out." in drawn.stderr)
 
 
 def test_a_thread_of_five_thousand_messages_is_listed_searched_sampled_and_erased(world: Path) -> None:
