@@ -35,11 +35,10 @@ def purge(
     tenant: Tenant = "default",
     as_json: AsJson = False,
 ) -> None:
-    """Erase the texts a store holds of a thread, sub-agents included: contexts of versions, archived messages and their index, words
-    of tool calls and of the work log.
+    """Erase the texts a store holds of a thread and of its sub-agents. Without --yes they are only counted.
 
-    What ContextCheckpointer stored of the thread goes too, so its checkpoints cannot be read afterwards: delete them with --checkpointer. What is
-    erased cannot be brought back.
+    These are the contexts of versions, archived messages and their index, words of tool calls and of the work log. What ContextCheckpointer stored of
+    the thread goes too, so its checkpoints cannot be read afterwards: delete them with --checkpointer. What is erased cannot be brought back.
     """
     from langchain_ctxguard.records.purge import held_of, purge_thread
 
