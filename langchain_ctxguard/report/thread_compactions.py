@@ -51,12 +51,13 @@ class Kept(NamedTuple):
 class Contexts:
     """The contents of a place's versions, and what each took out of the view; what is gone is told, not raised."""
 
-    def __init__(self, log: VersionLog, archive: Archive, place: ContextPlace, *, is_purged: bool) -> None:
-        """Bind the record of a place."""
+    def __init__(self, log: VersionLog, archive: Archive, place: ContextPlace, *, is_purged: bool, has_key: bool = False) -> None:
+        """Bind the record of a place; `has_key`: the archive can read what is encrypted."""
         self._log = log
         self._archive = archive
         self._place = place
         self._is_purged = is_purged
+        self._has_key = has_key
         self._heads: dict[int, ContextHead | str] = {}
         self._taken: dict[int, Taken] = {}
 
@@ -77,6 +78,8 @@ class Contexts:
             return Taken((), ())
         if not version.archive:
             return Taken((), (), "The messages it took out of the view were not archived.")
+        if version.archive.startswith("keyed:") and not self._has_key and not self._is_purged:
+            return Taken((), (), "The messages it took out of the view are encrypted, and their key is the application's.")
         stop = version.archived_from + version.archived
         try:
             found = [one for one in self._archive.messages(self._place, version=version.number, start=version.archived_from) if one.position < stop]
