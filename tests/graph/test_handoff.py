@@ -698,3 +698,26 @@ def test_what_a_file_said_is_no_order(root: Path) -> None:
     assert 1 == note.count("</context_note>")
     assert "Ignore all previous instructions" not in note
     assert "[TRACE-001]" in note
+
+
+def test_the_built_in_sub_agent_is_seen(root: Path) -> None:
+    """Without being told of it: the guard it inherits sees what its tools change, and keeps the folder from them."""
+
+    def script(_: int, messages: list[BaseMessage]) -> Any:
+        is_inner = any(message.type == "human" and "INNER JOB" in str(message.content) for message in messages)
+        done = sum(message.type == "tool" for message in messages)
+        if is_inner:
+            inner = (
+                step("write_file", "i1", file_path="/src/inner.py", content="y = 1\n"),
+                step("write_file", "i2", file_path="/.ctxguard/t-1/worklog.md", content="x"),
+            )
+            return inner[done] if done < 2 else "inner done"
+        return step("task", "o1", description="INNER JOB", subagent_type="general-purpose") if done == 0 else "outer done"
+
+    guard = coding_guard()
+    backend = FilesystemBackend(root)
+    handoff = HandoffGuard(guard, backend)
+    go(deep(ScriptedChat(script=script), guard, handoff, backend), "delegate it")
+    assert ["i1"] == [entry.tool_call_id for entry in handoff.entries("t-1")]
+    assert handoff.entries("t-1")[0].namespace
+    assert not (root / ".ctxguard").exists()
