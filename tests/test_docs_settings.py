@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from pathlib import Path
 from typing import Any, get_args
@@ -169,3 +170,14 @@ def test_the_architecture_names_files_that_exist() -> None:
     floors = {path.name for path in (ROOT / "langchain_ctxguard").iterdir() if not path.name.startswith(("_", "py."))}
     drawn = set(re.findall(r"^ {4}.{30}(\w+)(?:/|\.py)", text, re.MULTILINE))
     assert {name.removesuffix(".py") for name in floors} == drawn
+
+
+def test_every_kind_of_field_report_has_an_answer(shared_dir: Path) -> None:
+    """What people reported is among the symptoms, each with a cause and a fix."""
+    text = (DOCS / "faq.md").read_text(encoding="utf-8")
+    reports = (shared_dir / "field" / "reports.jsonl").read_text(encoding="utf-8").splitlines()
+    kinds = {re.sub(r"\W+", "_", kind) for kind in re.findall(r"^\| ([a-z][\w, ]+) \| \[", text, re.MULTILINE)}
+    assert {json.loads(line)["class"] for line in reports} == kinds
+    answers = text.split("\n### ")[1:]
+    assert len(answers) >= 11 + 10
+    assert [] == [answer.partition("\n")[0] for answer in answers if "**Cause.**" not in answer or "**Fix.**" not in answer]

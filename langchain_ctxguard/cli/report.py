@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -135,7 +136,8 @@ def _rendered(made: Report, form: Literal["html", "markdown", "json"]) -> str:
 
     match form:
         case "json":
-            return made.model_dump_json(indent=1) + "\n"
+            # Half a surrogate pair is written as its escape, which pydantic's own writer refuses.
+            return json.dumps(made.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n"
         case "markdown":
             return render_markdown(document_of(made))
         case "html":

@@ -8,7 +8,7 @@ from itertools import chain, islice
 
 from langchain_ctxguard.cli.printable import echo, printable
 
-_NARROW = 60
+NARROW = 60
 """Columns below which a table would be cut to shreds."""
 
 _AT_ONCE = 200
@@ -40,7 +40,7 @@ def _on_terminal(headings: Sequence[str], rows: Iterator[tuple[str, ...]], style
     console = Console(file=sys.stdout, highlight=False)
     count = 0
     while some := list(islice(rows, _AT_ONCE)):
-        if console.width < _NARROW:
+        if console.width < NARROW:
             _print_records(headings, some)
         else:
             console.print(_table(headings, some, styles))

@@ -246,6 +246,7 @@ EventKind = Literal[
     "messages_brought_back",
     "message_recalled",
     "rolled_back",
+    "version_renumbered",
     "extension_failed",
     "reconciled",
     "call_held",

@@ -18,7 +18,7 @@ from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.copied import NO_COPY, Copied
 from langchain_ctxguard.domain.extensions import Extensions
-from langchain_ctxguard.domain.version import CompactionRecord, Outcome
+from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent, Outcome
 from langchain_ctxguard.engine import Engine, Person, summarizer_of
 from langchain_ctxguard.errors import ContextBudgetError, InvariantError
 from langchain_ctxguard.graph.afterwards import Afterwards
@@ -119,9 +119,11 @@ class Compacting:
                 raise full(reading.tokens, window, "the store could not take the version that would have made room")
             return Made(None, None, result.record, is_new=False), False
         if stored.version != head.version:
-            # Somebody else had taken the number: what is sent says the one it has now.
+            # Somebody else had taken the number: what is sent says the one it has now, and whoever was told of the attempt is told of it.
+            detail = f"Version {head.version} was taken by somebody else; what was made is version {stored.version}."
+            self._engine.record(ContextEvent(kind="version_renumbered", detail=detail, version=stored.version))
             view = self._reader.situation(replace(call, raw_head=stored.to_dict())).situation.view()
-        return Made(stored, view, result.record, is_new=True), False
+        return Made(stored, view, result.record.model_copy(update={"version": stored.version}), is_new=True), False
 
     def _drive(self, attempt: Attempt, model: Any, crossing: Crossing) -> Drive:
         situation = self._reader.situation(attempt.call).situation

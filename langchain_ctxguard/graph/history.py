@@ -97,6 +97,9 @@ class History:
         Consents, approvals and budgets stay as they are, and so do the messages; those that had left the state and that version needs come back:
         at once where the history was given the graph, else at the agent's next call.
 
+        Where messages come back while a run waits for a person, its question is asked again when the run goes on (`graph.invoke(None, config)`): it
+        was about another state, so an answer to it opens nothing. Where none do, the state is as it was, and so is the question.
+
         Args:
             to: Number of a version, or `"stable"`: the newest without a critical loss, the present one left out.
             reason: Why, for the record.
@@ -106,22 +109,22 @@ class History:
             VersionNotFoundError: there is no such version.
             BlobMissingError: its content, or a message it needs, was thinned or purged; nothing was changed.
         """
-        values = {} if self._graph is None else self._graph.get_state(self._config).values
-        version, update = self._rolled_back(to, values, reason)
+        version, update = self._rolled_back(to, None if self._graph is None else self._graph.get_state(self._config), reason)
         if update:
             self._graph.update_state(self._config, update, as_node=as_node)
         return version
 
     async def arollback(self, to: int | Literal["stable"], *, reason: str = "", as_node: str | None = None) -> ContextVersion:
         """Do as `rollback` does, with an asynchronous checkpointer."""
-        values = {} if self._graph is None else (await self._graph.aget_state(self._config)).values
-        version, update = await asyncio.to_thread(self._rolled_back, to, values, reason)
+        state = None if self._graph is None else await self._graph.aget_state(self._config)
+        version, update = await asyncio.to_thread(self._rolled_back, to, state, reason)
         if update:
             await self._graph.aupdate_state(self._config, update, as_node=as_node)
         return version
 
-    def _rolled_back(self, to: int | Literal["stable"], values: Any, reason: str) -> tuple[ContextVersion, dict[str, Any]]:
+    def _rolled_back(self, to: int | Literal["stable"], state: Any, reason: str) -> tuple[ContextVersion, dict[str, Any]]:
         """Return the version that holds now, and the update that brings messages back; empty where none are missing."""
+        values = {} if state is None else state.values
         found = read_head(values.get(CHANNEL))
         current = found if isinstance(found, ContextHead) else None
         change = StateChange(state_of(values))
@@ -131,7 +134,8 @@ class History:
             change.back = self._eviction.brought_back(self.place, current, start, change.state)
         version, head = self._log.restore(self.place, to, current=current, reason=reason)
         if self._record is not None:
-            self._record(rolled_back(version))
+            waiting = 0 if state is None or change.back is None else len(state.interrupts)
+            self._record(rolled_back(version, asked_again=waiting))
         return version, {} if change.back is None else {CHANNEL: head.to_dict(), **change.update()}
 
     def purge(self) -> int:
@@ -139,7 +143,9 @@ class History:
         return self._log.purge(self.place)
 
 
-def rolled_back(version: ContextVersion) -> ContextEvent:
-    """Return what hooks are told of a version that has the content of an earlier one."""
+def rolled_back(version: ContextVersion, *, asked_again: int = 0) -> ContextEvent:
+    """Return what hooks are told of a version that has the content of an earlier one; `asked_again`: questions that waited for a person."""
     detail = f"Version {version.number} holds what version {version.restores} held."
+    if asked_again:
+        detail += f" Questions that waited for a person ({asked_again}) are asked again when the run goes on; an answer to them opens nothing."
     return ContextEvent(kind="rolled_back", detail=detail, version=version.number, restored=version.restores)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.report.visible import visible
+from langchain_ctxguard.report.words import joined
 
 Kind = Literal["made", "repaired", "refused", "back"]
 
@@ -17,6 +18,7 @@ _SHARE, _LANE, _GAP = 34.0, 18.0, 16.0
 _POINTS = 600
 """Points of a curve: more than there are to see on a screen."""
 
+_FAR = 3
 _LANES = 12
 _LABEL = 22
 _LEGEND: tuple[tuple[Kind, str, str], ...] = (
@@ -81,8 +83,10 @@ class _Drawing:
 
     def __init__(self, timeline: Timeline) -> None:
         self._told = timeline
-        heights = [point.tokens for point in timeline.points] + [max(event.tokens, event.before) for event in timeline.events]
-        self._most = _round_up(int(max(1, *heights)))
+        highest = max(1, *(point.tokens for point in timeline.points), *(event.tokens for event in timeline.events))
+        # One fall from far above would flatten all the rest: it begins at the edge, and its number stands there.
+        falls = [event.before for event in timeline.events if event.before <= _FAR * highest]
+        self._most = _round_up(int(max(highest, *falls, 0)))
         self._lanes = timeline.lanes[:_LANES]
 
     def parts(self) -> Iterator[str]:
@@ -148,7 +152,7 @@ class _Drawing:
         for row, lane in enumerate(self._lanes):
             y = top + row * _LANE
             yield f'<text x="0" y="{y + 11:.1f}">{escape(clipped(visible(lane.label), _LABEL))}</text>'
-            for first, last in _joined(lane.spans):
+            for first, last in joined(lane.spans):
                 begin, end = self._x(first - 0.5), self._x(last + 0.5)
                 kind = "lane" if lane.is_enforced else "lane shown"
                 yield f'<rect class="{kind}" x="{begin:.1f}" y="{y + 3:.1f}" width="{max(4.0, end - begin):.1f}" height="8" rx="2"/>'
@@ -158,26 +162,14 @@ class _Drawing:
             x, y = self._x(event.x), self._y(event.tokens)
             label = escape(visible(event.label))
             if event.before > event.tokens:
-                yield f'<line class="fall" x1="{x:.1f}" x2="{x:.1f}" y1="{self._y(event.before):.1f}" y2="{y:.1f}"/>'
+                yield f'<line class="fall" x1="{x:.1f}" x2="{x:.1f}" y1="{max(_TOP, self._y(event.before)):.1f}" y2="{y:.1f}"/>'
+            if event.before > self._most:
+                side = "" if x < _WIDTH / 2 else "end"
+                yield f'<text class="{side}" x="{x + (4 if not side else -4):.1f}" y="{_TOP + 12:.1f}">from {event.before:,}</text>'
             yield f'<a href="#{escape(event.anchor)}" aria-label="{label}"><title>{label}</title>'
             yield f'<circle class="{event.kind}" cx="{x:.1f}" cy="{y:.1f}" r="9"/>'
             sign = {"refused": "\u00d7", "back": "\u25c4"}.get(event.kind, str(event.number))
             yield f'<text class="number" x="{x:.1f}" y="{y + 4:.1f}">{sign}</text></a>'
-
-
-def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return stretches with those that follow each other made one: where a rule stood is in the table, here it is whether it did.
-
-    >>> _joined([(1, 6), (7, 9), (12, 12)])
-    [(1, 9), (12, 12)]
-    """
-    joined: list[tuple[int, int]] = []
-    for first, last in sorted(spans):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
-        else:
-            joined.append((first, last))
-    return joined
 
 
 def _thinned(points: Sequence[Point]) -> Sequence[Point]:

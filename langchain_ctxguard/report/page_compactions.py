@@ -235,7 +235,8 @@ def _message(one: Message, anchors: Anchors) -> Said:
 def _names(one: Compaction) -> str:
     """Return what a compaction lost, repaired or changed, by name and source."""
     if one.counts is None:
-        return "; ".join(f"{_SUBJECTS[found.subject]} \u201c{clipped(found.text, _NAME)}\u201d {found.loss.value}" for found in one.audit[:2])
+        more = len(one.audit) - _NAMES
+        return "; ".join(map(_finding_name, one.audit[:_NAMES])) + (f" and {more} more" if more > 0 else "")
     parts = []
     for what in ("lost", "changed", "repaired"):
         names = [_name(fate) for fate in one.fates if fate.what == what]
@@ -243,6 +244,11 @@ def _names(one: Compaction) -> str:
             more = len(names) - _NAMES
             parts.append(f"{what}: {', '.join(names[:_NAMES])}{f' and {more} more' if more > 0 else ''}")
     return "; ".join(parts)
+
+
+def _finding_name(found: AuditFinding) -> str:
+    source = "" if found.message_index is None else f" (message {found.message_index + 1:,})"
+    return f"{_SUBJECTS[found.subject]} \u201c{clipped(found.text, _NAME)}\u201d {found.loss.value}{source}"
 
 
 def _name(fate: Fate) -> str:

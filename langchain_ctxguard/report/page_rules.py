@@ -17,7 +17,8 @@ def rules_section(report: Report) -> Section:
     """Return the part about rules."""
     note: list[Block] = [Paragraph(report.rules_note)] if report.rules_note else []
     if not report.rules:
-        return Section("rules", TITLE, [*note, Paragraph("No rule is on record.")])
+        none = "No rule is on record." if report.source == "thread" else "Nobody said a rule in it."
+        return Section("rules", TITLE, [*note, Paragraph(none)])
     if report.source == "file":
         return Section("rules", TITLE, [*note, _said(report)])
     where = f"Where it stood, by {report.unit}"

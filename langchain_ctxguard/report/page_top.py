@@ -12,7 +12,7 @@ from langchain_ctxguard.report.page_cache import share_words
 from langchain_ctxguard.report.page_compactions import named, summed
 from langchain_ctxguard.report.page_versions import back_words
 from langchain_ctxguard.report.story import Compaction, Report, Rule
-from langchain_ctxguard.report.words import OUTCOMES, count, listed, moment
+from langchain_ctxguard.report.words import OUTCOMES, count, joined, listed, moment, spans
 
 _ANSWERED = 6
 """Links in one answer."""
@@ -82,7 +82,8 @@ def _happened(report: Report) -> Iterator[str]:
     else:
         before, after = sum(one.tokens_before for one in made), sum(one.tokens_after for one in made)
         leaving = "leaving" if len(made) == 1 else "each leaving on average"
-        share = f", {leaving} {after / before:.0%} of the tokens" if before and made else ""
+        part = "less than 1%" if 0 < after < before / 100 else f"{after / before:.0%}" if before else ""
+        share = f", {leaving} {part} of the tokens" if part else ""
         yield f"{seen[:1].upper()}{seen[1:]} and {count(len(made), 'compaction')}{share}."
     if refused:
         yield f"{count(refused, 'attempt').capitalize()} {'was' if refused == 1 else 'were'} refused, and the context before stayed."
@@ -108,7 +109,11 @@ def _happened(report: Report) -> Iterator[str]:
 
 def _rules(report: Report) -> Iterator[Inline]:
     if not report.rules:
-        yield report.rules_note or "No rule is on record."
+        yield (
+            report.rules_note or "No rule is on record."
+            if report.source == "thread"
+            else "Nobody said a rule in it; what was pinned it does not say."
+        )
         return
     kinds = {kind: sum(rule.kind == kind for rule in report.rules) for kind in ("enforced", "checked", "shown", "unenforced", "unknown")}
     words = {"shown": "shown only", "unenforced": "not enforced although it promises to be", "unknown": "of unknown standing"}
@@ -124,9 +129,11 @@ def _rules(report: Report) -> Iterator[Inline]:
                 else listed([rule.reference for rule in throughout[:_ANSWERED]])
             )
             yield f" {who} stood in every {report.unit}, from 1 to {report.moments[-1].number:,}."
-        moved = [rule.reference for rule in report.rules if rule.stretches and rule not in throughout]
-        if moved:
-            yield f" {listed(moved[:_ANSWERED])}{' and others' if len(moved) > _ANSWERED else ''} came or went."
+        moved = [rule for rule in report.rules if rule.stretches and rule not in throughout]
+        for rule in moved[:_ANSWERED]:
+            yield f" {rule.reference}: {report.unit} {spans(joined([(one.first, one.last) for one in rule.stretches]))}."
+        if len(moved) > _ANSWERED:
+            yield f" {len(moved) - _ANSWERED:,} more came or went."
         return
     lost = [rule for rule in report.rules if " in compaction " in rule.sentence]
     yield f"{count(len(report.rules), 'rule')} {'was' if len(report.rules) == 1 else 'were'} looked for; " + (

@@ -48,5 +48,6 @@ def _in_sight(report: Report, anchors: Anchors) -> Section:
 
 
 def _read_from(report: Report) -> Section:
-    lines = [*report.read_from, "A report reads records and changes none. Times are in UTC; tokens are counted as the guard counted them."]
+    counted = "as the guard counted them" if report.source == "thread" else "by the package's own counter"
+    lines = [*report.read_from, f"A report reads records and changes none. Times are in UTC; tokens are counted {counted}."]
     return Section("read-from", "What this page was read from", [Items(lines)])

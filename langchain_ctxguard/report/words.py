@@ -74,6 +74,21 @@ def listed(items: Sequence[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
 
 
+def joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return stretches with those that follow each other made one: not where a rule stood, but whether it did.
+
+    >>> joined([(1, 6), (7, 9), (12, 12)])
+    [(1, 9), (12, 12)]
+    """
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
+        else:
+            joined.append((first, last))
+    return joined
+
+
 def spans(stretches: Sequence[tuple[int, int]]) -> str:
     """Return stretches of numbers.
 

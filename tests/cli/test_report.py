@@ -119,6 +119,15 @@ def test_a_transcript_is_read_without_a_store(tmp_path: Path) -> None:
     assert "contradicted" in done.stdout
 
 
+def test_half_a_pair_of_surrogates_stops_no_form(tmp_path: Path) -> None:
+    """Text that has no UTF-8 is shown by its number, and escaped in JSON."""
+    path = tmp_path / "chat.json"
+    path.write_text('[{"role": "user", "content": "half \\ud83d a smile"}, {"role": "assistant", "content": "ok"}]', encoding="utf-8")
+    assert "half \u27e6U+D83D\u27e7 a smile" in run(str(path)).stdout
+    assert "half \ud83d a smile" == json.loads(run(str(path), "--json").stdout)["in_sight"][0]["text"]
+    assert 0 == run(str(path), "-o", str(tmp_path / "r.html")).exit_code
+
+
 def test_one_of_several_conversations_is_chosen(tmp_path: Path) -> None:
     """By number or name; without, they are listed."""
     path = saved(tmp_path / "many.jsonl", [{"messages": [{"role": "user", "content": f"hello {number}"}]} for number in range(3)])

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
+from langchain_ctxguard import ContextGuard
 from langchain_ctxguard.core.fingerprint import SERIALIZER_VERSION
 from langchain_ctxguard.core.remind import with_reminder
 from langchain_ctxguard.domain.constraint import Constraint
@@ -21,7 +22,7 @@ from langchain_ctxguard.domain.prefix import DriftReason, Price, PriceTable
 from langchain_ctxguard.graph import prefix
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
 from langchain_ctxguard.graph.thread import thread_of
-from tests.graph.models import ScriptedChat, StreamingChat, look_up, said, thread
+from tests.graph.models import Facts, ScriptedChat, StreamingChat, look_up, said, thread
 from tests.support.builders import ai, count_characters, human, tool_loop
 
 MODEL = ScriptedChat()
@@ -353,3 +354,15 @@ def test_stable_tools_keep_their_order_from_call_to_call() -> None:
     swapped = shelf.arranged([another, look_up])
     assert look_up is swapped[0]
     assert swapped is shelf.arranged([another, look_up])
+
+
+def test_a_report_names_its_place_and_hands_rules_to_hooks_only() -> None:
+    """Thread and version stand in the report; the rules are objects for whoever is told, and in no written form."""
+    facts = Facts()
+    guard = ContextGuard(constraints=["Never delete an order."], hooks=[facts], trigger=("tokens", 60_000))
+    agent = create_agent(ScriptedChat(), [], middleware=[guard], checkpointer=InMemorySaver())
+    agent.invoke({"messages": [("user", "Hello.")]}, {"configurable": {"thread_id": "t-9"}})
+    (report,) = facts.reports
+    assert ("t-9", "", 0, False) == (report.thread, report.namespace, report.context_version, report.is_reminded)
+    assert ["Never delete an order."] == [rule.text for rule in report.rules]
+    assert "Never delete" not in report.model_dump_json() + repr(report)

@@ -34,6 +34,7 @@ from langchain_ctxguard.domain.summary import Fact, SummaryDraft
 from langchain_ctxguard.errors import ContextBudgetError
 from langchain_ctxguard.events import CompactionFinished, StreamEvents, read_event
 from langchain_ctxguard.graph.tools import guard_tools
+from langchain_ctxguard.records.versions import VersionLog
 from tests.support.tool_calls import Ran, agent_with, approve, calls, deep_agent_with, reject, thread
 
 SAID = "the parcel for Zyxwvut stands in aisle nine"
@@ -288,6 +289,25 @@ def test_a_compaction_asked_for_in_a_node_is_told() -> None:
     assert [STARTED, FINISHED] == types(chunks)
     assert "requested" == chunks[0]["trigger"]
     assert compact_messages(given["messages"], keep=("messages", 1)).record.version == 1
+
+
+def test_a_version_whose_number_was_taken_is_told_with_the_one_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another worker made one between the attempt and the record."""
+    real = VersionLog.commit
+
+    def overtaken(log: VersionLog, place: Any, before: Any, after: Any, *more: Any, **named: Any) -> Any:
+        monkeypatch.setattr(VersionLog, "commit", real)
+        real(log, place, before, after.model_copy(update={"cool_down": 7}), *more, **named)
+        return real(log, place, before, after, *more, **named)
+
+    monkeypatch.setattr(VersionLog, "commit", overtaken)
+    with GuardStore.open("memory://") as store:
+        agent = agent_of(guard_with(store=store))
+        chunks = [chunk for number in range(3) for chunk in agent.stream(said(number), thread(), stream_mode="custom")]
+
+    assert [STARTED, FINISHED, "notice"] == types(chunks)
+    assert ("version_renumbered", 2) == (chunks[2]["kind"], chunks[2]["version"])
+    assert 2 == agent.get_state(thread()).values["ctxguard"]["version"]
 
 
 def test_a_stage_that_ends_is_told_as_such() -> None:

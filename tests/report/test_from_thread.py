@@ -116,6 +116,15 @@ def test_what_a_rollback_would_change(run: Reported, report: Report) -> None:
     assert [(1, "went astray")] == [(one.restores, one.reason) for one in report.restored]
 
 
+def test_what_the_record_names_it_names_without_words(run: Reported, report: Report) -> None:
+    """Values are found by a digest of their field, in the context of their version: attempts hold none of them."""
+    stream = run.store.stream("audit", ContextPlace(thread="order-1042").key)
+    attempts = [entry.body for entry in run.store.log.read(stream) if b'"field_notes"' in entry.body]
+    assert len(report.compactions) == len(attempts)
+    for word in (b"250 EUR", b"2026-06-30", b"refund is", b"deadline"):
+        assert not any(word in body for body in attempts), word
+
+
 def test_a_message_in_sight_is_shown_with_the_state_only(run: Reported, report: Report) -> None:
     """What has not left the view rests with the checkpointer: with its messages they follow the archived ones, without them it says so."""
     without = read(run)
