@@ -155,7 +155,9 @@ def summed_up(
     Raises:
         ContextGuardError: as `compact_messages`.
     """
-    job = _Job.of(messages, None, (), ("messages", 1), None, None, summarizer, previous, (), None, extensions)
+    # What is carried of control fields is a view's business, and the half of the work.
+    plain = GuardConfig.model_validate({"control_fields": {"watch": False}})
+    job = _Job.of(messages, plain, (), ("messages", 1), None, None, summarizer, previous, (), None, extensions)
     situation = job.found.situation
     if not situation.tail:
         return None if situation.head.body is None else situation.head.body.structured

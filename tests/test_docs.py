@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import shlex
 import shutil
 import sys
 import traceback
 import types
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +33,10 @@ def python_blocks(text: str) -> Iterator[tuple[int, str]]:
             yield text.count("\n", 0, block.start(3)), "".join(line.removeprefix(block[1]) for line in block[3].splitlines(keepends=True))
 
 
-PAGES_WITH_EXAMPLES = [page for page in PAGES if any(python_blocks((ROOT / page).read_text(encoding="utf-8")))]
+WITH_A_SERVER = "docs/postgresql.md"
+"""A page whose steps need a server; a test of its own takes them."""
+
+PAGES_WITH_EXAMPLES = [page for page in PAGES if page != WITH_A_SERVER and any(python_blocks((ROOT / page).read_text(encoding="utf-8")))]
 
 
 def run_examples(text: str, *, page: str) -> None:
@@ -67,7 +72,7 @@ def commands(text: str) -> Iterator[tuple[str, list[str]]]:
                 yield command, shown
 
 
-PAGES_WITH_COMMANDS = [page for page in PAGES if any(commands((ROOT / page).read_text(encoding="utf-8")))]
+PAGES_WITH_COMMANDS = [page for page in PAGES if page != WITH_A_SERVER and any(commands((ROOT / page).read_text(encoding="utf-8")))]
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +85,7 @@ def run_commands(text: str) -> None:
     """Run the commands of a page one after another; each does what it says, and prints the lines that are shown, `...` standing for any text."""
     for command, shown in commands(text):
         words, _, file = command.partition(" > ")
-        program, *arguments = shlex.split(words)
+        program, *arguments = shlex.split(os.path.expandvars(words))
         assert "ctxguard" == program, command
         done = CliRunner().invoke(build_app(), arguments)
         assert done.exit_code in {DONE, FOUND}, f"{command}\n{done.output}"
@@ -97,6 +102,43 @@ def test_the_commands_of_a_page_run(page: str, folder: Path, tmp_path: Path, mon
     shutil.copytree(folder, tmp_path / "world")
     monkeypatch.chdir(tmp_path / "world")
     run_commands((ROOT / page).read_text(encoding="utf-8"))
+
+
+def test_the_steps_of_the_page_on_postgresql_are_taken(postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, each as it stands there, with roles of this test's own; a last one: the reader's role erases nothing."""
+    import psycopg
+
+    monkeypatch.chdir(tmp_path)
+    mark = f"shop{uuid.uuid4().hex[:8]}_"
+    text = (ROOT / WITH_A_SERVER).read_text(encoding="utf-8").replace("shop_", mark)
+    where = postgres_url.rpartition("@")[2]
+    monkeypatch.setenv("OWNER_URL", postgres_url)
+    for number, (variable, role) in enumerate((("AGENT_URL", "agent"), ("SURFACE_URL", "surface"), ("GATE_URL", "gate")), 1):
+        monkeypatch.setenv(variable, f"postgresql://{mark}{role}:change-me-{number}@{where}")
+    examples = ""
+    try:
+        with psycopg.connect(postgres_url, autocommit=True) as owner:
+            for block in FENCE.finditer(text):
+                match block[2]:
+                    case "sql":
+                        owner.execute(block[3].encode())
+                    case "sh":
+                        owner.execute(Path(block[3].split()[-1]).read_bytes())
+                    case "console":
+                        run_commands(block[0] + "\n")
+                    case "python":
+                        # A reader goes on in the same session; what was done is not done again.
+                        examples += block[0] + "\n\n"
+                        if block[3].lstrip().startswith("from langchain_ctxguard.errors"):
+                            run_examples(examples, page=WITH_A_SERVER)
+        done = CliRunner().invoke(build_app(), ["purge", os.environ["GATE_URL"], "order-17", "--yes"])
+        assert (2, "", True) == (done.exit_code, done.stdout, "Nothing was acknowledged" in done.stderr), done.output
+        assert "change-me" not in done.output
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as owner:
+            for role in ("agent", "surface", "gate"):
+                owner.execute(f'DROP OWNED BY "{mark}{role}"'.encode())
+                owner.execute(f'DROP ROLE "{mark}{role}"'.encode())
 
 
 def test_a_command_that_fails_or_prints_something_else_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

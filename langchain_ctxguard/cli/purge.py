@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
 
 from langchain_ctxguard.cli.about import described
 from langchain_ctxguard.cli.printable import echo, printable
 from langchain_ctxguard.cli.stores import AsJson, Tenant, Thread, Url, fail, json_out, opened
-from langchain_ctxguard.cli.versions import version_log
-
-if TYPE_CHECKING:
-    from langchain_ctxguard.backends.store import GuardStore
 
 STAYS = (
     "The records stay, without the words of the conversation: that there were versions, attempts, calls, verdicts, approvals and steps of work, "
@@ -37,80 +35,62 @@ def purge(
     tenant: Tenant = "default",
     as_json: AsJson = False,
 ) -> None:
-    """Erase the texts a store holds of a thread, sub-agents included: contexts of versions, archived messages and their index, words of tool calls.
+    """Erase the texts a store holds of a thread and of its sub-agents. Without --yes they are only counted.
 
-    What ContextCheckpointer stored of the thread goes too, so its checkpoints cannot be read afterwards: delete them with --checkpointer. What is
-    erased cannot be brought back.
+    These are the contexts of versions, archived messages and their index, words of tool calls and of the work log. What ContextCheckpointer stored of
+    the thread goes too, so its checkpoints cannot be read afterwards: delete them with --checkpointer. What is erased cannot be brought back.
     """
+    from langchain_ctxguard.records.purge import held_of, purge_thread
+
     with opened("purge", url, tenant) as store:
-        there = counted(store, thread)
-        if not any(there.values()) and not _is_on_record(store, thread):
+        held = held_of(store, thread)
+        if not held.total and not held.kept:
             fail("purge", f"Nothing is on record of thread '{thread}' in this store. `ctxguard threads URL` lists the threads on record.")
-        checkpoints = 0 if checkpointer is None else _checkpoints(checkpointer, thread, is_erased=yes)
-        if yes:
-            erase(store, thread)
-    found = {**there, "checkpoints": None if checkpointer is None else checkpoints}
+        # Asked before anything is erased: where it cannot be reached, nothing is.
+        checkpoints = None if checkpointer is None else _count_checkpoints(checkpointer, thread)
+        kept = purge_thread(store, thread).kept if yes else held.kept
+        if yes and checkpointer is not None:
+            _delete_checkpoints(checkpointer, thread)
+    found = {
+        "contexts_of_versions": held.contexts,
+        "messages_and_lists_of_them": held.messages,
+        "words_of_tool_calls": held.calls,
+        "steps_of_the_work_log": held.work,
+        "checkpoints": checkpoints,
+    }
     if as_json:
-        json_out({"thread": thread, "is_erased": yes, "erased" if yes else "would_erase": found, "stays": STAYS})
+        json_out({"thread": thread, "is_erased": yes, "erased" if yes else "would_erase": found, "stays": kept})
         return
     echo(printable(f"Thread '{thread}': {'erased' if yes else 'would erase'}"))
     for name, count in found.items():
         echo(f"  {name.replace('_', ' ')}: {'not asked for, see --checkpointer' if count is None else count}")
+    echo(f"On record {'stay' if yes else 'would stay'}: {', '.join(f'{count} entries of {kind}' for kind, count in kept.items()) or 'no entries'}.")
     echo(STAYS)
     if not yes:
         echo("Nothing was erased. Run it again with --yes to erase it.")
 
 
-def counted(store: GuardStore, thread: str) -> dict[str, int]:
-    """Return how many contents of each kind there are of a thread."""
-    from langchain_ctxguard.core.message_blob import thread_space
-    from langchain_ctxguard.records.call_records import calls_space
-    from langchain_ctxguard.records.collected import Collections
-    from langchain_ctxguard.records.worklog import worklog_space
-
-    log = version_log(store)
-    versions = [version.place.space(version.number) for place in log.places_of(thread) for version in log.all(place)]
-    waiting = [batch.space for batch in Collections(store).waiting(thread)]
-    return {
-        "contexts_of_versions": sum(len(store.blobs.addresses(space)) for space in versions),
-        "messages_and_lists_of_them": sum(len(store.blobs.addresses(space)) for space in (thread_space(thread), *waiting)),
-        "words_of_tool_calls": len(store.blobs.addresses(calls_space(thread))),
-        "steps_of_the_work_log": len(store.blobs.addresses(worklog_space(thread))),
-    }
+def _count_checkpoints(url: str, thread: str) -> int:
+    config: Any = {"configurable": {"thread_id": thread}}
+    with _saver(url, "Nothing was erased.") as saver:
+        return sum(1 for _ in saver.list(config))
 
 
-def erase(store: GuardStore, thread: str) -> None:
-    """Erase them, and the index of their words. To do it twice is to do it once."""
-    from langchain_ctxguard.cli.show import archive_of
-    from langchain_ctxguard.records.call_records import CallRecords
-    from langchain_ctxguard.records.worklog import WorkLog
-
-    log = version_log(store)
-    WorkLog(store).purge_thread(thread)
-    CallRecords(store).purge_thread(thread)
-    archive_of(store).purge(thread, log.places_of(thread))
-    log.purge_thread(thread)
+def _delete_checkpoints(url: str, thread: str) -> None:
+    with _saver(url, "The texts in the store are erased, the checkpoints are not: run it again.") as saver:
+        saver.delete_thread(thread)
 
 
-def _is_on_record(store: GuardStore, thread: str) -> bool:
-    from langchain_ctxguard.cli.versions import on_record
-
-    return any(one.place.thread == thread for one in on_record(store))
-
-
-def _checkpoints(url: str, thread: str, *, is_erased: bool) -> int:
-    """Count the checkpoints of a thread, and delete them if they are to be."""
+@contextmanager
+def _saver(url: str, state: str) -> Iterator[Any]:
+    """Open a saver; what goes wrong with it is told with the state things are in."""
     from langchain_ctxguard.cli.savers import saver_at
     from langchain_ctxguard.errors import ContextGuardError
 
-    config: Any = {"configurable": {"thread_id": thread}}
     try:
         with saver_at(url) as saver:
-            count = sum(1 for _ in saver.list(config))
-            if is_erased:
-                saver.delete_thread(thread)
-            return count
+            yield saver
     except ContextGuardError:
         raise
     except Exception as error:  # noqa: BLE001 - a driver may raise anything
-        fail("purge", f"The checkpointer cannot be used ({type(error).__name__}: {error}). Nothing was erased.", error)
+        fail("purge", f"The checkpointer cannot be used ({type(error).__name__}: {error}). {state}", error)

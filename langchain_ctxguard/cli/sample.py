@@ -20,7 +20,7 @@ _CANNOT_DO = 2
 
 @described(
     "ctxguard sample session.jsonl --n 5 --out sheet.md",
-    cannot="a file cannot be read (the sheet holds the others), there is no compaction, or the sheet cannot be written",
+    cannot="a file or thread cannot be read (the sheet holds the others), there is no compaction, or the sheet cannot be written",
 )
 def sample(
     files: Annotated[
@@ -45,7 +45,7 @@ def sample(
     _check_use(files, store, thread)
     if out is not None and out.exists():
         _stop(f"'{out}' exists and stays as it is: it may hold somebody's marks. Name another file.")
-    found, is_whole = _candidates(files or [], is_compacting=compact) if store is None else (_stored(store, tenant, thread), True)
+    found, is_whole = _candidates(files or [], is_compacting=compact) if store is None else _stored(store, tenant, thread)
     chosen = chosen_from(found, count=count, seed=seed)
     if not chosen:
         _stop(
@@ -77,20 +77,26 @@ def _check_use(files: list[str] | None, store: str | None, thread: list[str] | N
         _stop("--thread is one of a store; name it with --store.")
 
 
-def _stored(url: str, tenant: str, threads: list[str] | None) -> list[Candidate]:
-    """Return the compactions of a store's threads, sub-agents included."""
+def _stored(url: str, tenant: str, threads: list[str] | None) -> tuple[list[Candidate], bool]:
+    """Return the compactions of a store's threads, sub-agents included, and whether all that are not erased could be read."""
     from langchain_ctxguard.cli.candidates import candidates_of
     from langchain_ctxguard.cli.stored_runs import stored_runs
     from langchain_ctxguard.cli.versions import on_record
+    from langchain_ctxguard.errors import BlobMissingError, StoreError
 
+    found: list[Candidate] = []
+    is_whole = True
     with opened("sample", url, tenant) as store:
-        places = [one.place for one in on_record(store) if not threads or one.place.thread in threads]
-        runs = (
-            (run, f"thread {place.thread}{f' in {place.namespace}' if place.namespace else ''}")
-            for place in places
-            for run in stored_runs(store, place)
-        )
-        return [candidate for run, source in runs for candidate in candidates_of(run, source)]
+        for place in [one.place for one in on_record(store) if not threads or one.place.thread in threads]:
+            source = " in ".join(filter(None, (f"thread {place.thread}", place.namespace)))
+            try:
+                found += [candidate for run in stored_runs(store, place) for candidate in candidates_of(run, source)]
+            except BlobMissingError:
+                _warn(f"{source}: its messages were erased. It is left out.")
+            except StoreError as error:
+                is_whole = False
+                _warn(f"{source}: {error}")
+    return found, is_whole
 
 
 def _candidates(files: list[str], *, is_compacting: bool) -> tuple[list[Candidate], bool]:

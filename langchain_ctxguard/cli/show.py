@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _MESSAGES = ("id", "by", "text")
 _LINE = 120
 _HITS = 20
+_KEYED = "keyed:"
+"""Before the address of content that is encrypted."""
 
 
 @described(
@@ -47,6 +49,8 @@ def show(
         version = log.newest(place) if number is None else log.get(place, number)
         if version is None:
             fail("show", f"Thread '{thread}' has no version in this store. `ctxguard threads URL` lists the threads on record.")
+        if message is not None or messages or search is not None:
+            require_readable("show", version)
         if message is not None:
             _print_message(archive_of(store), version, message, as_json=as_json)
         elif messages or search is not None:
@@ -54,6 +58,16 @@ def show(
         else:
             record = next((one.record for one in log.attempts(place) if one.version == version.number), None)
             _print_version(store, version, record, as_json=as_json)
+
+
+def require_readable(command: str, version: ContextVersion) -> None:
+    """End a command where the messages of a version are encrypted: their words are in no index, and a search would find nothing."""
+    if version.archive.startswith(_KEYED):
+        fail(
+            command,
+            f"The messages of thread '{version.place.thread}' are encrypted, and their key is the application's. Nothing was read; ask "
+            "`guard.archived_messages(thread)` there.",
+        )
 
 
 def archive_of(store: GuardStore) -> Archive:

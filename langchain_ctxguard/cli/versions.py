@@ -117,11 +117,18 @@ def on_record(store: GuardStore) -> list[OnRecord]:
 
     counts: dict[tuple[str, str], int] = {}
     for head in store.anchor().heads:
-        if head.stream.tenant == store.tenant and head.stream.kind in {VERSIONS, AUDIT}:
-            thread, namespace = json.loads(head.stream.key)
-            if thread:
-                counts[thread, namespace] = counts.get((thread, namespace), 0) + (head.seq if head.stream.kind == VERSIONS else 0)
+        if head.stream.tenant == store.tenant and head.stream.kind in {VERSIONS, AUDIT} and (key := _key(head.stream.key)) is not None:
+            counts[key] = counts.get(key, 0) + (head.seq if head.stream.kind == VERSIONS else 0)
     return [OnRecord(place_of(*key), count) for key, count in sorted(counts.items())]
+
+
+def _key(text: str) -> tuple[str, str] | None:
+    """Return thread and namespace of a stream; an application may have streams of its own, with keys of any form."""
+    try:
+        thread, namespace = json.loads(text)
+    except (ValueError, TypeError):
+        return None
+    return (thread, namespace) if isinstance(thread, str) and isinstance(namespace, str) and thread else None
 
 
 def _thread_data(one: OnRecord, log: VersionLog) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from langchain_ctxguard.core.findings import is_own_deed, is_talk, names_something, tells_failure
+from langchain_ctxguard.core.findings import edits_file, is_idle, is_own_deed, is_talk, names_something, orders_things, tells_failure
 from langchain_ctxguard.core.items import is_noted_task, item_of
 from langchain_ctxguard.core.left_out import counted, together
 from langchain_ctxguard.core.lexicon import (
@@ -126,7 +126,9 @@ def clean(
     latest = tuple(dict.fromkeys(text for request in reversed(requests) if (text := _tidy(request))))
     if intent and not door.is_the_users(draft.user_intent):
         # What a person wants stands in the person's words, as a request: the draft's own would be taken for theirs. What nobody asked is a claim.
-        told = (*(Fact(statement=piece) for piece in split_sentences(intent) if sources.retold(piece) is None), *told)
+        pieces = [piece for piece in split_sentences(intent) if sources.retold(piece) is None]
+        door.intent = frozenset(map(folded, pieces))
+        told = (*(Fact(statement=piece) for piece in pieces), *told)
         intent = ""
     questions, theirs = door.questions(draft.open_questions)
     risks, also_theirs = door.risks(draft.open_risks)
@@ -171,8 +173,8 @@ class _Door:
     carried: frozenset[str] = frozenset()
     """What the summary in force holds as a user's own words: it was found to be theirs when its source was at hand."""
 
-    known_texts: frozenset[str] = frozenset()
-    """Its questions and risks."""
+    known_questions: frozenset[str] = frozenset()
+    known_risks: frozenset[str] = frozenset()
 
     known_items: dict[str, PendingItem] = field(default_factory=dict)
     known_decisions: dict[str, Decision] = field(default_factory=dict)
@@ -181,6 +183,12 @@ class _Door:
 
     offending: tuple[str, ...] = ()
     """Sentences of the draft that weaken, contradict or change a rule in force, folded."""
+
+    intent: frozenset[str] = frozenset()
+    """What the draft says the conversation is about, folded: a heading is made of a summarizer's own words."""
+
+    goes_on: bool = False
+    """Whether there is a summary in force: then something may come back whose source is no longer at hand."""
 
     removed: int = 0
     valued: int = 0
@@ -204,10 +212,12 @@ class _Door:
             sources.knowing(_told_before(previous), carried),
             {folded(fact.statement): fact for fact in previous.facts},
             frozenset(carried),
-            frozenset(map(folded, (*previous.open_questions, *previous.open_risks))),
+            frozenset(map(folded, previous.open_questions)),
+            frozenset(map(folded, previous.open_risks)),
             {folded(item.text): item for item in previous.pending_items},
             {folded(decision.chosen): decision for decision in previous.decisions},
             pinned,
+            goes_on=True,
         )
 
     def admits(self, text: str, *, is_request: bool = False) -> bool:
@@ -289,7 +299,9 @@ class _Door:
             if held is None or held[1] != "user":
                 is_led = held is not None and self._is_led_by_power(chosen, None, held[0])
                 is_order = by_nobody and (tells_to_act(chosen) or is_led)
-                if is_order or (held is None and self._is_doubtful(chosen)) or self._is_talk(chosen, *((None, None) if held is None else held[::-1])):
+                # Nobody in this conversation chose what stands in a page or a ticket: it is told as a fact, if at all.
+                is_turned_away = self.sources.is_hearsay(chosen) or is_order or (held is None and self._is_doubtful(chosen))
+                if is_turned_away or self._is_talk(chosen, *((None, None) if held is None else held[::-1])):
                     self.removed += 1
                     continue
             if known is not None:
@@ -328,20 +340,20 @@ class _Door:
     def questions(self, texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the questions among `texts` that nobody has answered, and what of them a person said. A statement is no question."""
         told = [text for text in texts if not is_placeholder(folded(text))]
-        asked = [text for text in told if folded(_tidy(text)) in self.known_texts or is_question(text) or self.is_the_users(text)]
+        asked = [text for text in told if folded(_tidy(text)) in self.known_questions or is_question(text) or self.is_the_users(text)]
         self.removed += len(told) - len(asked)
-        return self._open(asked)
+        return self._open(asked, self.known_questions)
 
     def risks(self, texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the risks among `texts`, and what of them a person said."""
-        return self._open(texts)
+        return self._open(texts, self.known_risks)
 
-    def _open(self, texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _open(self, texts: Iterable[str], known: frozenset[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         kept: dict[str, None] = {}
         theirs: list[str] = []
         for text in texts:
             tidy = _tidy(text)
-            if folded(tidy) in self.known_texts:
+            if folded(tidy) in known:
                 kept[tidy] = None
                 continue
             if not self.admits(tidy):
@@ -352,7 +364,7 @@ class _Door:
             # A known fact has its place and its standing; here it would lose both.
             is_passed_on = folded(tidy) in self.known or self.sources.is_hearsay(tidy)
             is_no_risk = not is_question(tidy) and (tells_to_act(tidy) or is_passed_on)
-            if is_no_risk or lends_power(tidy) or claims_authority(tidy) or self._is_doubtful(tidy) or self._is_talk(tidy, "ai", None):
+            if is_no_risk or lends_power(tidy) or claims_authority(tidy) or self._is_doubtful(tidy, is_guess=True) or self._is_talk(tidy, "ai", None):
                 self.removed += 1
             else:
                 kept[tidy] = None
@@ -427,18 +439,21 @@ class _Door:
         """Say whether a tool talks instead of reporting, or the assistant talks of power and not of what it did. An error reports."""
         is_error = self.sources.origins.get(source or "") == "tool" and source not in self.sources.successes
         is_failure = tells_failure(statement) and not touches_power(statement)
-        if is_error or is_failure or denies(statement) or not is_talk(statement):
+        if is_error or is_failure or denies(statement):
             return False
         if said_by == "tool" or self.sources.was_found(statement):
-            return True
-        return touches_power(statement) and not names_something(statement) and not is_own_deed(statement)
+            return is_idle(statement)
+        return is_talk(statement) and touches_power(statement) and not names_something(statement) and not is_own_deed(statement)
 
     def _is_bidden(self, statement: str, found: Fact) -> bool:
         """Say whether a tool's words bid somebody do something. A line of a log has that form too, and names what was done to what."""
         return (found.said_by == "tool" or self.sources.was_found(statement)) and bids(statement)
 
-    def _is_doubtful(self, text: str) -> bool:
-        """Say whether a summarizer's own words speak of power, or rest on words of a tool or the assistant that lend some."""
+    def _is_doubtful(self, text: str, *, is_guess: bool = False) -> bool:
+        """Say whether a summarizer's own words speak of power, or rest on words of a tool or the assistant that lend some.
+
+        A guess, such as a risk, may speak of what could happen.
+        """
         if self.sources.holder(text, None) is not None:
             return self._is_led_by_power(text, None, None)
         rests_on = self.sources.passed_on(text, share=_RESTS)
@@ -447,11 +462,13 @@ class _Door:
             if touches_power(text) or (is_talk(text) and not denies(text)):
                 return True
             if rests_on is None:
-                return False
+                # Of leave, rules and those who act a summarizer knows what it was shown, and nothing else.
+                is_free = is_question(text) or folded(text) in self.intent or not self.goes_on
+                return orders_things(text, is_guess=is_guess) and not is_free and not self.sources.knows(text)
         said, key = rests_on
         # What is retold is what it was: talk, or an order.
         is_tools = self.sources.origins.get(key) == "tool"
-        return lends_power(self.sources.lead_to(said, key)) or (is_tools and ((is_talk(said) and not denies(said)) or bids(said)))
+        return lends_power(self.sources.lead_to(said, key)) or (is_tools and ((is_idle(said) and not denies(said)) or bids(said)))
 
     def _is_led_by_power(self, statement: str, quote: str | None, source: str | None) -> bool:
         """Say whether a tool or the assistant lends power in the words around a statement, or around what it is retold from."""
@@ -479,6 +496,8 @@ class _Door:
 
     def _lends(self, statement: str, found: Fact) -> bool:
         """Say whether a statement of a tool or the assistant lends power, by its words, by what leads to it, or by what it is retold from."""
+        if found.said_by == "ai" and found.source is not None and edits_file(statement):
+            return False
         if lends_power(statement) or self._is_led_by_power(statement, found.quote, found.source):
             return True
         return (found.source is None and self._is_doubtful(statement)) or self._is_talk(statement, found.said_by, found.source)

@@ -41,7 +41,11 @@ def edits_in(tool: str, args: Mapping[str, Any]) -> tuple[Edit, ...]:
     if effect_of(tool) == "read":
         return ()
     patch = patch_in(args)
-    return patched(patch) if patch is not None else tuple(_edits(args, ""))
+    if patch is not None:
+        return patched(patch)
+    if effect_of(tool) == "removed":
+        return tuple(Edit(path, "remove") for path in dict.fromkeys(paths_in(args)))
+    return tuple(_edits(args, ""))
 
 
 def patch_in(args: Mapping[str, Any]) -> str | None:

@@ -19,7 +19,7 @@ _VALUE = re.compile(
     r"\d|\w[_/.@]\w|[零〇一二三四五六七八九十百千万亿两]+(?:元|块|号|日|月|年|天|周|件|个|台|次|箱|点|时|分|秒|人|名|公斤|克|米|页|条|份|成|折|家|位|笔|单|项|种|张|"
     r"封|间|套|辆|架|瓶|盒|袋|码|届|期|层|楼|岁|倍)"
 )
-_NAME = re.compile(r"《[^》]{1,40}》|(?<=[a-z,] )[A-Z][\w-]+|[\u3400-\u9fff][A-Za-z]{2,}|\b[A-Z]{2,}\b")
+_NAME = re.compile(r"《[^》]{1,40}》|\b[A-Z]\. ?[A-Z]\w+|(?<=[a-z,] )[A-Z][\w-]+|[\u3400-\u9fff][A-Za-z]{2,}|\b[A-Z]{2,}\b")
 _CLAUSE = re.compile(r"[.;:!?,](?=\s|$)|[。；：！？，、…—–()（）{}\[\]|\"“”「」『』\n]|\s-+\s|->|=>")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
 _HAN = re.compile("[\u3400-\u9fff]")
@@ -90,6 +90,7 @@ _OWN_DEED = re.compile(
     r"没动|^\W*我没有?",
     re.IGNORECASE,
 )
+_FILE = re.compile(r"(?:^|[\s\"'`(/])[\w-]+\.(?:[a-z]{1,4}|toml|json|yaml|lock)(?=$|[\s\"'`),;:。，]|\.(?:\s|$))")
 _MAY = re.compile(r"\b(?:may|can|free to|allowed|now)\b|可以|允许|就行|此后|以后", re.IGNORECASE)
 
 
@@ -109,6 +110,39 @@ def soft_kinds(statement: str) -> int:
     """Return of how many things that nobody can look up a statement speaks: kinds in English, words in Chinese."""
     plain = _MONTH_OF_MAY.sub("June", without_offers(statement))
     return sum(matches(kind, plain) for kind in _KINDS) + len({*_HAN_SOFT.findall(plain)})
+
+
+def orders_things(statement: str, *, is_guess: bool = False) -> bool:
+    """Say whether a statement speaks of leave, of rules and checks, or of those who act and decide, in however few words.
+
+    What may happen is what a guess is about.
+
+    >>> orders_things("The desk takes it for the client"), orders_things("Everything is on its way"), orders_things("It could get wet", is_guess=True)
+    (True, False, False)
+    """
+    plain = without_offers(statement)
+    if is_guess:
+        plain = _POSSIBLY.sub(" ", plain)
+    return any(matches(kind, plain) for kind in (_LEAVE, _ORDER_OF_THINGS, _PARTIES)) or _HAN_SOFT.search(plain) is not None
+
+
+_POSSIBLY = re.compile(r"\b(?:may|might|can|could|will|would)\b|可能|也许|会", re.IGNORECASE)
+_RECORD = re.compile(r"[^:：]{1,24}[:：] ?(?:[\u3400-\u9fff]{1,8}|[\w-]+(?: [\w-]+)?)\W*")
+"""A name and a short value."""
+
+
+@lru_cache(maxsize=1_024)
+def is_idle(statement: str) -> bool:
+    """Say whether a tool talks instead of reporting: of what it says nothing can be looked up, and it speaks of leave, order, people, times or cases.
+
+    A finding names what it found.
+
+    >>> is_idle("Parcels left at the door are fine with everybody"), is_idle("Parcel left at the door of No. 12"), is_idle("State: approved")
+    (True, False, False)
+    """
+    if is_talk(statement):
+        return True
+    return not names_something(statement) and soft_kinds(statement) > 0 and _RECORD.fullmatch(statement) is None
 
 
 _FAILED = re.compile(
@@ -134,6 +168,15 @@ def is_own_deed(statement: str) -> bool:
     (True, False, True)
     """
     return _OWN_DEED.search(statement) is not None and _MAY.search(statement) is None
+
+
+def edits_file(statement: str) -> bool:
+    """Say whether its speaker tells what they did to a file: the rules and checks of code are its subject, not those of anybody.
+
+    >>> edits_file("I removed the deprecated rule from setup.cfg."), edits_file("I removed the rule for this customer.")
+    (True, False)
+    """
+    return is_own_deed(statement) and _FILE.search(statement) is not None
 
 
 def names_something(statement: str) -> bool:

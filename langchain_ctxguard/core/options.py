@@ -24,6 +24,13 @@ _TRAILING = re.compile(
     re.IGNORECASE,
 )
 _VERSION = re.compile(r"(?:\s+|(?<=[\w\]])\s*(?:==|>=|<=|~=|!=|\^|~|@|=)\s*)v?(?P<version>\d+(?:\.(?:\d+|[x*]))*)(?:\.?[x*])?\s*$")
+REFUSES = re.compile(
+    r"(?:\b(?:not|never|no|without|avoid|instead of|rather than|don't|do not|stop|drop|remov\w*|replac\w*|uninstall\w*|rejected|ban\w*)\b"
+    r"[^.;。；\n]{0,40}|(?:不|别|勿|无需|禁止|避免|拒绝|移除|删除|去掉|卸载|放弃|而不是|而非|替换掉?)[^。；\n]{0,12})$",
+    re.IGNORECASE,
+)
+"""Ends where what follows is refused, not taken up."""
+
 _ALIASES = {
     "bs4": "beautifulsoup4",
     "sklearn": "scikit-learn",
@@ -105,12 +112,21 @@ def turned_down(decisions: Iterable[tuple[int | None, Decision]]) -> tuple[Turne
     standing: list[TurnedDown] = []
     for trace, decision in decisions:
         chosen = names_of_option(decision.chosen)
-        standing = [one for one in standing if not any(name.is_meant_by(other) for name in one.names for other in chosen)]
+        standing = [one for one in standing if not any(_is_chosen(name, decision.chosen, chosen) for name in one.names)]
         for option in decision.rejected:
             names = tuple(name for name in names_of_option(option.option) if not any(name.is_meant_by(other) for other in chosen))
             if names:
                 standing.append(TurnedDown(option, decision, names, trace))
     return tuple(standing)
+
+
+def _is_chosen(name: OptionName, text: str, chosen: Sequence[OptionName]) -> bool:
+    """Say whether a choice takes an option up: as what it names, or as a word of it that is not refused there."""
+    if any(name.is_meant_by(other) for other in chosen):
+        return True
+    pattern = re.escape(name.name).replace("\\-", r"[-_.\s]*")
+    found = None if name.version else re.search(rf"(?<![A-Za-z0-9_-]){pattern}(?![A-Za-z0-9_-])", text, re.IGNORECASE)
+    return found is not None and REFUSES.search(text[: found.start()]) is None
 
 
 def first_meant(standing: Sequence[TurnedDown], proposed: Iterable[OptionName]) -> tuple[TurnedDown, OptionName] | None:

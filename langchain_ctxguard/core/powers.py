@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from langchain_ctxguard.core.findings import is_talk, names_something, soft_kinds
+from langchain_ctxguard.core.findings import is_idle, is_talk, names_something, soft_kinds
 from langchain_ctxguard.core.lexicon import claims_authority, gives_order, hides_text, matches, matches_plainly, orders_plainly, tells_to_act
 from langchain_ctxguard.core.offers import without_offers
 from langchain_ctxguard.core.power_words import KINDS, TOUCHES
@@ -151,6 +151,9 @@ _SEGMENT = re.compile(rf"[^{_QUOTES}\n。！？；;.!?]+(?:[.;](?=\S)[^{_QUOTES}
 _DANGLING = re.compile(rf"(?:[\s,;，；、(<\[{{-]*[{_QUOTES}][^{_QUOTES}]*[{_QUOTES}]\s*[:：]\s*)?[\s,;:：，；、(<\[{{{_QUOTES}-]*$")
 """A key, its colon and the opening quote, whose value is gone."""
 
+_AROUND = 120
+"""Characters of a line on either side of a statement that may name what it is about."""
+
 _SENTENCE_OF_POWER = 12
 """Letters below which a word about approval is a value such as `approved`, no statement."""
 
@@ -209,7 +212,7 @@ def touches_power(text: str) -> bool:
 
 
 def without_power(text: str, left_out: str, *, is_failure: bool = False) -> str:
-    """Return what a tool told, without what lends power: from such a statement to the end of the quoted text it stands in.
+    """Return what a tool told, without talk and without what lends power: from such a statement to the end of the quoted text it stands in.
 
     A single word such as `approved` is a value; a failure may say that permission was denied.
 
@@ -218,9 +221,10 @@ def without_power(text: str, left_out: str, *, is_failure: bool = False) -> str:
     """
     kept: list[str] = []
     at = 0
-    for start, stop in _offers(text, is_failure=is_failure):
-        kept += [text[at:start], left_out]
-        at = stop
+    for start, stop in sorted([*_offers(text, is_failure=is_failure), *(() if is_failure else _idle(text))]):
+        if start >= at:
+            kept += [text[at:start], left_out]
+            at = stop
     return "".join([*kept, text[at:]])
 
 
@@ -239,9 +243,26 @@ def _offers(text: str, *, is_failure: bool) -> Iterator[tuple[int, int]]:
     at = 0
     for piece in _SEGMENT.finditer(text):
         if piece.start() >= at and _is_offer(piece[0], is_failure=is_failure):
-            start = piece.start() + len(piece[0]) - len(piece[0].lstrip())
             at = next((place for place in range(piece.end(), len(text)) if text[place] in _QUOTES), len(text))
-            yield start, at
+            yield _beginning(piece), at
+
+
+def _idle(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where statements stand that are talk, in surroundings that name nothing; what follows them is judged by itself."""
+    for piece in _SEGMENT.finditer(text):
+        if _letters(piece[0]) > _SENTENCE_OF_POWER and is_idle(piece[0]) and not denies(piece[0]):
+            low, high = max(0, piece.start() - _AROUND), piece.end() + _AROUND
+            before, after = text[low : piece.start()].rpartition("\n")[2], text[piece.end() : high].partition("\n")[0]
+            if not names_something(before) and not names_something(after):
+                yield _beginning(piece), piece.end()
+
+
+def _beginning(piece: re.Match[str]) -> int:
+    return piece.start() + len(piece[0]) - len(piece[0].lstrip())
+
+
+def _letters(text: str) -> int:
+    return sum(2 if character >= "\u2e80" else 1 for character in text if character.isalpha())
 
 
 def _is_offer(text: str, *, is_failure: bool) -> bool:
@@ -251,6 +272,4 @@ def _is_offer(text: str, *, is_failure: bool) -> bool:
         return False
     if (is_talk(text) and not denies(text)) or bids(text):
         return True
-    return sum(2 if character >= "\u2e80" else 1 for character in text if character.isalpha()) > _SENTENCE_OF_POWER and (
-        claims_authority(text) or hides_text(text)
-    )
+    return _letters(text) > _SENTENCE_OF_POWER and (claims_authority(text) or hides_text(text))

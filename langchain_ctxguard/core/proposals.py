@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from langchain_ctxguard.core.edits import edits_in
-from langchain_ctxguard.core.options import OptionName
+from langchain_ctxguard.core.options import REFUSES, OptionName
 from langchain_ctxguard.core.packages import installed, package, written
 from langchain_ctxguard.core.shell_words import command_in
 from langchain_ctxguard.core.terms import is_question
@@ -17,11 +17,6 @@ _ADOPTS = re.compile(
     r"go(?:ing)? with|depend(?:ing)? on|implement(?:ing)? (?:\w+ ){0,4}(?:with|using)|replac(?:e|ing) (?:\S+ ){1,4}(?:with|by)|based on|choose|pick|"
     r"bring(?:ing)? in|import(?:ing)?)\s+(?:the\s+|a\s+|an\s+)?|"
     r"(?:使用|采用|改用|引入|安装|换成|切换到|改为|改成|选择|选用|添加依赖|加入|基于|导入|用)\s*)[`\"'“「《]?",
-    re.IGNORECASE,
-)
-_REFUSES = re.compile(
-    r"(?:\b(?:not|never|no|without|avoid|instead of|rather than|don't|do not|stop|drop|remov\w*|replac\w*|uninstall\w*|rejected|ban\w*)\b"
-    r"[^.;。；\n]{0,40}|(?:不|别|勿|无需|禁止|避免|拒绝|移除|删除|去掉|卸载|放弃|而不是|而非|替换掉?)[^。；\n]{0,12})$",
     re.IGNORECASE,
 )
 _CHOICE_KEY = re.compile(
@@ -72,7 +67,7 @@ def _chosen(value: Any, names: frozenset[str], key: str = "") -> Iterator[Option
 
 def _taken_up(text: str, names: frozenset[str]) -> Iterator[OptionName]:
     for found in _ADOPTS.finditer(text):
-        if _REFUSES.search(text[: found.start()]):
+        if REFUSES.search(text[: found.start()]):
             continue
         rest = text[found.end() :]
         for name in names:

@@ -43,6 +43,9 @@ SOURCES_KEPT = 3
 _ECHO_SHARE = 0.75
 """Part of a statement's content words that stand in one thing a tool had been told: it is an echo then, in whatever order."""
 
+_KNOWN_SHARE = 1 / 3
+"""Part of a statement's content words that must stand somewhere in what a summarizer was shown: less is made up."""
+
 _RETOLD_SHARE = 0.6
 """Part of a retelling's content words that stand in the sentence it retells."""
 
@@ -349,6 +352,16 @@ class Sources:
     def passed_on(self, words: str, *, share: float = _RETOLD_SHARE) -> tuple[str, str] | None:
         """Return the sentence of a tool or the assistant that a retelling rests on, and its message; `None` where there is none like it."""
         return self._heard.behind(words, share=share)
+
+    def knows(self, words: str) -> bool:
+        """Say whether enough of the content words of a statement stand anywhere in these messages or in what was said before them."""
+        wanted = terms(folded(words))
+        return sum(word in self._words for word in wanted) >= _KNOWN_SHARE * len(wanted)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        said = (terms(sentence) for sentence in split_sentences(self._told))
+        return frozenset().union(*said, *(each.places for each in (self._asked, self._asked_before, self._heard)))
 
     @cached_property
     def _asked(self) -> _Sentences:

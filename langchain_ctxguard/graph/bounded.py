@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 Kept = TypeVar("Kept")
@@ -39,3 +39,9 @@ class Bounded(Generic[Kept]):
         """Forget the entry of `key`, if there is one."""
         with self._lock:
             self._entries.pop(key, None)
+
+    def drop_where(self, is_meant: Callable[[Hashable], bool]) -> None:
+        """Forget the entries whose key is meant."""
+        with self._lock:
+            for key in [key for key in self._entries if is_meant(key)]:
+                del self._entries[key]

@@ -99,14 +99,16 @@ class Due:
         self._memory.rest(call, reading.head, int(reading.own * _REST))
 
     def cooled(self, reading: Reading, result: Compacted, model: Any) -> ContextHead:
-        """Return the new head, resting where its view would start the next compaction by itself.
+        """Return the new head, resting where its view would start the next compaction before it has grown by a fifth.
 
-        What must stay may hold the trigger, above all where a provider counts more than we do.
+        What must stay may hold the trigger, or come so close to it that each message would start a compaction that gains next to nothing: in a small
+        window, and where a provider counts more than we do. A full window ends the rest.
         """
         after = result.record.tokens_after
-        as_reported = int(after * reading.tokens / max(reading.own, 1))
+        as_reported = after * reading.tokens / max(reading.own, 1)
         window, _ = self._windows.of(model)
-        if triggered(self._settings, tokens=as_reported, messages=len(result.view.messages), window=window) is None:
+        grown = int(as_reported * COOL_DOWN)
+        if triggered(self._settings, tokens=grown, messages=len(result.view.messages), window=window) is None:
             return result.head
         return result.head.model_copy(update={"cool_down": int(after * COOL_DOWN)})
 

@@ -298,9 +298,13 @@ class ToolGate:
         flow = tool_call_flow(self.call(site, request), self.judge(request, site), clock=self.clock)
         return await self.engine.arun(flow, name="tool_call", ledgers=self._ledgers, hands=hands, facts=_facts_of(request))
 
-    def purge_thread(self, thread: str) -> int:
-        """Erase the words of a thread's calls, and return how many contents that were; see `ContextGuard.purge_thread`."""
-        return self._ledgers.records.purge_thread(thread)
+    def forget_thread(self, thread: str) -> None:
+        """Forget what this process knows of who said what in a thread: it is read anew, as far as it is still there."""
+        for known in (self._roots, self._root_sites, self._read_to):
+            known.drop(thread)
+        self._origins.drop_where(lambda key: isinstance(key, tuple) and key[0] == thread)
+        if self._left is not None:
+            self._left.forget(thread)
 
     def judge(self, request: ToolRequest, site: Site) -> PolicyJudge:
         """Return who decides about a call; what was said in the thread is read where a rule looks at it."""

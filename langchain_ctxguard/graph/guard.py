@@ -50,6 +50,7 @@ from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, To
 from langchain_ctxguard.records.archive import ArchivedMessage
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader
+from langchain_ctxguard.records.purge import Purged
 
 
 class ContextGuard(AgentMiddleware[Any, Any, Any]):
@@ -236,23 +237,26 @@ class ContextGuard(AgentMiddleware[Any, Any, Any]):
         """
         return History.of(self.turns, config, graph)
 
-    def purge_thread(self, thread: str) -> int:
-        """Erase what the store holds of a thread's context, sub-agents included, and return how many texts that were.
+    def purge_thread(self, thread: str, *, checkpointer: Any = None) -> Purged:
+        """Erase all words of a thread, sub-agents included: contexts of versions, archived messages and their index, words of calls, work.
 
-        The records and their chain stay; the messages of the state are the checkpointer's: call `checkpointer.delete_thread` as well. A thread that
-        a `ContextCheckpointer` keeps in the same store cannot be read afterwards.
+        Returned is what was erased, in numbers, and what stays: the records and their chain, without words. Consents, shared fields and rules are not
+        of a thread. A call that was interrupted is finished by another.
+
+        Args:
+            thread: The thread's id.
+            checkpointer: Deletes the thread's checkpoints, too. Without, they stay, and those of a `ContextCheckpointer` over the same store
+                cannot be read afterwards.
 
         Raises:
             ConfigurationError: the guard has no store.
+            StoreError: the store cannot be reached; call it again.
         """
-        versions, eviction = self.turns.versions, self.turns.eviction
-        if versions is None or eviction is None:
-            msg = "This guard keeps nothing that could be erased: it was made without a store."
-            raise ConfigurationError(msg)
-        calls = self.gate.purge_thread(thread)
-        archived = eviction.archive.purge(thread, versions.places_of(thread))
-        worked = 0 if self.turns.coding is None else self.turns.coding.purge_thread(thread)
-        return versions.purge_thread(thread) + archived + calls + worked
+        return self.turns.purge_thread(thread, checkpointer=checkpointer)
+
+    async def apurge_thread(self, thread: str, *, checkpointer: Any = None) -> Purged:
+        """Do as `purge_thread` does, with a checkpointer that is awaited."""
+        return await self.turns.apurge_thread(thread, checkpointer=checkpointer)
 
     def recall_tools(self) -> list[BaseTool]:
         """Return the tools by which an agent finds and reads what left its view: `recall_history(query)` and `read_message(id)`.

@@ -46,6 +46,10 @@ class LeftState:
         keys = list(left)
         return [left[key] for key in keys[keys.index(request) + 1 :] if key not in shown]
 
+    def forget(self, thread: str) -> None:
+        """Forget what left the state of a thread."""
+        self._kept.drop(thread)
+
     def _all(self, thread: str) -> dict[str, BaseMessage]:
         version, kept = self._kept.get(thread) or (0, {})
         now, fresh = self._archived(thread, version)

@@ -5,6 +5,7 @@ For agents and plain graphs alike: `guard` and `nodes` only translate.
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
@@ -82,6 +83,7 @@ from langchain_ctxguard.graph.whereabouts import NOWHERE, Whereabouts, whereabou
 from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
+from langchain_ctxguard.records.purge import Purged, apurge_thread, purge_thread
 from langchain_ctxguard.records.recalls import RecallLog
 from langchain_ctxguard.records.standing import StandingLog
 from langchain_ctxguard.records.versions import VersionLog
@@ -278,6 +280,26 @@ class Turns:
     def eviction(self) -> Eviction | None:
         """What becomes of messages that leave the view, `None` without a store."""
         return None if self._on_record is None else self._on_record.eviction
+
+    def purge_thread(self, thread: str, *, checkpointer: Any = None) -> Purged:
+        """Erase a thread; see `ContextGuard.purge_thread`."""
+        store, worked = self._purging(thread)
+        purged = purge_thread(store, thread, checkpointer=checkpointer)
+        return purged.model_copy(update={"work": purged.work + worked})
+
+    async def apurge_thread(self, thread: str, *, checkpointer: Any = None) -> Purged:
+        """Erase a thread; see `ContextGuard.apurge_thread`."""
+        store, worked = await asyncio.to_thread(self._purging, thread)
+        purged = await apurge_thread(store, thread, checkpointer=checkpointer)
+        return purged.model_copy(update={"work": purged.work + worked})
+
+    def _purging(self, thread: str) -> tuple[GuardStore, int]:
+        """Return what is to be erased from, and how many words of work were erased already: those that this process kept in mind are forgotten."""
+        if self._opened is None:
+            msg = "This guard keeps nothing that could be erased: it was made without a store."
+            raise ConfigurationError(msg)
+        self.gate.forget_thread(thread)
+        return self._opened, 0 if self.coding is None else self.coding.purge_thread(thread)
 
     @property
     def registry(self) -> ConstraintReader:

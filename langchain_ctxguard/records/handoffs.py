@@ -38,7 +38,7 @@ class HandoffLog:
         for _ in range(_ATTEMPTS):
             last = self._log.heads([stream])[0]
             numbered = handoff.model_copy(update={"number": last + 1})
-            (address,) = self._blobs.put(_space(handoff.thread), [encode_json(numbered.model_dump(mode="json"))])
+            (address,) = self._blobs.put(handoffs_space(handoff.thread), [encode_json(numbered.model_dump(mode="json"))])
             try:
                 self._log.append(stream, [sealed({"content": address, "at": numbered.made_at.isoformat()})], expected=last)
             except LogConflictError:
@@ -68,7 +68,7 @@ class HandoffLog:
             return None
         try:
             address = opened(entry)["content"]
-            data = self._blobs.get(_space(thread), [address]).get(address)
+            data = self._blobs.get(handoffs_space(thread), [address]).get(address)
             return None if data is None else Handoff.model_validate(json.loads(data))
         except (ValueError, KeyError, ValidationError) as error:
             msg = f"Entry {number} of {entry.stream} is no hand-over this package can read. Upgrade langchain-ctxguard."
@@ -76,12 +76,13 @@ class HandoffLog:
 
     def purge_thread(self, thread: str) -> int:
         """Erase the words of a thread's hand-overs, sub-agents included, and return how many they were. Numbers and their chain stay."""
-        return self._blobs.purge_space(_space(thread))
+        return self._blobs.purge_space(handoffs_space(thread))
 
     def _stream(self, thread: str, namespace: str) -> Stream:
         key = thread if not namespace else canonical_json([thread, namespace])
         return Stream(tenant=self._tenant, kind=HANDOFFS, key=key)
 
 
-def _space(thread: str) -> str:
+def handoffs_space(thread: str) -> str:
+    """Return the space in which the words of a thread's hand-overs rest."""
     return canonical_json(["handoffs", thread])

@@ -59,7 +59,7 @@ class ReconcileLog:
         if known.rows > len(rows):
             known = _Fold(0, ReconcileState())
         new = rows[known.rows :]
-        contents = self._blobs.get(_space(place), list(dict.fromkeys(new)))
+        contents = self._blobs.get(reconcile_space(place.thread), list(dict.fromkeys(new)))
         events = [_event(contents[address]) for address in new if address in contents]
         found = _Fold(len(rows), folded(events, known.state))
         with self._lock:
@@ -111,13 +111,15 @@ class ReconcileLog:
         with self._lock:
             for place in [place for place in self._folds if place.thread == thread]:
                 del self._folds[place]
-        return self._blobs.purge_space(_space(ContextPlace(thread=thread)))
+        return self._blobs.purge_space(reconcile_space(thread))
 
     def _content(self, place: ContextPlace, address: str) -> bytes | None:
-        return self._blobs.get(_space(place), [address]).get(address) if address else None
+        return self._blobs.get(reconcile_space(place.thread), [address]).get(address) if address else None
 
     def _put(self, place: ContextPlace, values: Sequence[Value]) -> list[str]:
-        return self._blobs.put(_space(place), [encode_json(value.model_dump(mode="json", exclude_defaults=False)) for value in values])
+        return self._blobs.put(
+            reconcile_space(place.thread), [encode_json(value.model_dump(mode="json", exclude_defaults=False)) for value in values]
+        )
 
     def _stream(self, place: ContextPlace) -> Stream:
         return Stream(tenant=self._tenant, kind=RECONCILE, key=place.key)
@@ -145,5 +147,6 @@ def _event(data: bytes) -> ReconcileEvent:
         raise StoreError(msg) from error
 
 
-def _space(place: ContextPlace) -> str:
-    return canonical_json(["reconcile", place.thread])
+def reconcile_space(thread: str) -> str:
+    """Return the space in which the words of a thread's reconciliations rest."""
+    return canonical_json(["reconcile", thread])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from langchain_ctxguard.backends.message_blobs import MessageBlobs
 from langchain_ctxguard.core.compile import parted
@@ -48,6 +49,7 @@ def report_of_thread(
     messages: Sequence[BaseMessage] | None = None,
     subjects: Sequence[str] = (),
     consents: ConsentReader | None = None,
+    serde: SerializerProtocol | None = None,
     now: datetime | None = None,
 ) -> Report:
     """Return what a report tells of a thread.
@@ -62,13 +64,14 @@ def report_of_thread(
         messages: The messages of the thread's state, for what is still in sight.
         subjects: Whose consents; empty: whom the thread's own records name.
         consents: What reads the ledger, where it rests in another store.
+        serde: How archived messages are written, where a saver encrypts: its own serializer. `None`: what is encrypted is told as such.
         now: The moment expiry is held against; `None`: the present.
 
     Raises:
         StoreError: the store cannot be read.
     """
     place = ContextPlace(thread=thread, namespace=namespace)
-    return _Reading(store, place, consents or ConsentReader(store)).report(
+    return _Reading(store, place, consents or ConsentReader(store), serde).report(
         where=where,
         config=config,
         policies=(*policies, *(one for one in (None if config is None else config.tools,) if isinstance(one, ToolPolicy))),
@@ -81,7 +84,7 @@ def report_of_thread(
 class _Reading:
     """One reading of a place's records."""
 
-    def __init__(self, store: HasIndex, place: ContextPlace, reader: ConsentReader) -> None:
+    def __init__(self, store: HasIndex, place: ContextPlace, reader: ConsentReader, serde: SerializerProtocol | None) -> None:
         self._store = store
         self._place = place
         self._reader = reader
@@ -89,7 +92,8 @@ class _Reading:
         self._versions = self._log.all(place)
         self._attempts = self._log.attempts(place)
         self._purged = self._purges()
-        self._contexts = Contexts(self._log, Archive(store, MessageBlobs(store.blobs), self._log), place, is_purged=bool(self._purged))
+        archive = Archive(store, MessageBlobs(store.blobs, serde=serde), self._log)
+        self._contexts = Contexts(self._log, archive, place, is_purged=bool(self._purged), has_key=serde is not None)
         self._calls = call_records(store, place)
         self._model_calls = ModelCallRecords(store).of(place)
 

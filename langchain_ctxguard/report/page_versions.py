@@ -39,7 +39,13 @@ def back_words(one: GoingBack) -> str:
 
 def _fold(one: GoingBack) -> Fold:
     title: list[Inline] = [Mark(f"To version {one.to}", "strong"), f" \u2014 {back_words(one)}"]
-    lines: list[Line] = [[Mark(line, "good" if line.startswith("+") else "bad" if line.startswith("-") else "dim")] for line in one.lines]
+    lines: list[Line] = [_change(line) for line in one.lines]
     blocks: list[Block] = [Items(lines)] if lines else [Paragraph(one.note or "Both show the same.")]
     blocks.append(Paragraph(_STAYS))
     return Fold(title, blocks, anchor=f"back-{one.to}")
+
+
+def _change(line: str) -> Line:
+    sign, _, words = line.partition(" ")
+    marks: dict[str, Mark] = {"-": Mark("goes", "bad"), "+": Mark("comes back", "good"), "~": Mark("changes", "warn")}
+    return [marks[sign], f" {words}"] if sign in marks else line

@@ -57,6 +57,7 @@ class ReportRecorder:
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._worker: threading.Thread | None = None
+        self._has_warned = False
         self.lost = 0
         """Calls that could not be written."""
 
@@ -118,7 +119,8 @@ class ReportRecorder:
         try:
             self.flush()
         except Exception as error:  # noqa: BLE001 - telemetry never reaches the run
-            if self.lost <= self._every:
+            if not self._has_warned:
+                self._has_warned = True
                 warnings.warn(f"Model calls are not on record for reports: {type(error).__name__}. The run goes on.", RuntimeWarning, stacklevel=1)
 
     def _taken(self) -> tuple[ContextPlace, list[ModelCall], dict[str, RuleList]] | None:

@@ -23,6 +23,7 @@ from langchain_ctxguard.report.story import Action, Step
 from langchain_ctxguard.report.words import listed
 
 _TEXT = 2_000
+_NOTICED_S = 0.01
 _CHAINS = 400
 """Actions whose chain of consents is followed; of more the newest."""
 
@@ -84,9 +85,15 @@ def _action(name: str, steps: Sequence[CallRecord], contents: CallRecords, chain
         allowed_by=_allowed_by(steps, verdict, said, chain),
         is_notable=_is_notable(steps, verdict),
         steps=tuple(Step(at=step.at, text=_words(step)) for step in steps),
-        chain=() if chain is None else tuple(explained_text(chain).splitlines()),
+        chain=() if chain is None else tuple(map(_link, explained_text(chain).splitlines()[1:])),
         holds=chain is None or chain.holds,
     )
+
+
+def _link(line: str) -> str:
+    """Return a link of the chain for a page: what the steps say anyway is left out."""
+    bare = line.strip().replace("<- ", "\u2190 ", 1)
+    return ", ".join(bare.split(", ")[:2]) if bare.startswith("on record as entry") else bare
 
 
 def _content(contents: CallRecords, steps: Sequence[CallRecord]) -> Mapping[str, Any]:
@@ -170,7 +177,7 @@ def _details(step: CallRecord) -> Iterator[str]:
         yield ", cannot be undone"
     if step.error:
         yield f", {step.error}"
-    if step.seconds is not None:
+    if step.seconds is not None and step.seconds >= _NOTICED_S:
         yield f", {step.seconds:.2f} s"
 
 

@@ -51,13 +51,15 @@ class Kept(NamedTuple):
 class Contexts:
     """The contents of a place's versions, and what each took out of the view; what is gone is told, not raised."""
 
-    def __init__(self, log: VersionLog, archive: Archive, place: ContextPlace, *, is_purged: bool) -> None:
-        """Bind the record of a place."""
+    def __init__(self, log: VersionLog, archive: Archive, place: ContextPlace, *, is_purged: bool, has_key: bool = False) -> None:
+        """Bind the record of a place; `has_key`: the archive can read what is encrypted."""
         self._log = log
         self._archive = archive
         self._place = place
         self._is_purged = is_purged
+        self._has_key = has_key
         self._heads: dict[int, ContextHead | str] = {}
+        self._taken: dict[int, Taken] = {}
 
     def head(self, version: ContextVersion) -> ContextHead | str:
         """Return the content of a version, or why it is not there."""
@@ -67,10 +69,17 @@ class Contexts:
 
     def taken(self, version: ContextVersion) -> Taken:
         """Return what a version took out of the view."""
+        if version.number not in self._taken:
+            self._taken[version.number] = self._read_taken(version)
+        return self._taken[version.number]
+
+    def _read_taken(self, version: ContextVersion) -> Taken:
         if version.restores is not None or not version.replaced:
             return Taken((), ())
         if not version.archive:
             return Taken((), (), "The messages it took out of the view were not archived.")
+        if version.archive.startswith("keyed:") and not self._has_key and not self._is_purged:
+            return Taken((), (), "The messages it took out of the view are encrypted, and their key is the application's.")
         stop = version.archived_from + version.archived
         try:
             found = [one for one in self._archive.messages(self._place, version=version.number, start=version.archived_from) if one.position < stop]

@@ -12,11 +12,12 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 from langsmith import Client, tracing_context
 from langsmith.anonymizer import create_anonymizer
 
-from langchain_ctxguard import ChatModelSummarizer, ContextGuard, Extensions, GuardConfig, GuardStore, compact_messages
+from langchain_ctxguard import ChatModelSummarizer, ContextGuard, Extensions, GuardConfig, GuardedState, GuardStore, RollbackContext, compact_messages
 from langchain_ctxguard.domain.shown import CompactionTexts
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.engine import Engine
@@ -238,6 +239,27 @@ def test_a_rollback_is_a_run(server: Received) -> None:
 
     (run,) = server.named("ctxguard.rollback")
     assert (version.number, 1) == (run["extra"]["metadata"]["ctxguard_version"], run["extra"]["metadata"]["ctxguard_restored"])
+
+
+async def test_a_rollback_in_a_graph_is_below_its_node(server: Received) -> None:
+    """`RollbackContext` makes it where it stands, and so does `arollback` for whoever awaits it."""
+    client, saver = client_of(server), InMemorySaver()
+    with GuardStore.open("memory://") as store:
+        guard = ContextGuard(store=store, trigger=("messages", 5), keep=("messages", 1), hooks=[full(client)])
+        agent = create_agent(FakeListChatModel(responses=["ok"]), middleware=[guard], checkpointer=saver)
+        talk(agent, 4)
+        back = StateGraph(GuardedState)
+        back.add_node("back", RollbackContext(guard, to=1))
+        back.add_edge(START, "back")
+        with tracing_context(enabled=True, client=client):
+            await back.compile(checkpointer=saver).ainvoke({"messages": []}, thread())
+            await guard.history(thread(), agent).arollback(1)
+    client.flush()
+
+    below, alone = server.named("ctxguard.rollback")
+    assert "back" == server.runs[below["parent_run_id"]]["name"]
+    assert alone.get("parent_run_id") is None
+    assert "holds what version 1 held" in below["outputs"]["detail"]
 
 
 def test_a_prefix_report_is_no_run_of_its_own(server: Received) -> None:

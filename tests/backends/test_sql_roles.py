@@ -19,9 +19,12 @@ from langchain_ctxguard.backends.sql_roles import role_statements
 from langchain_ctxguard.backends.store import migrate_store
 from langchain_ctxguard.cli import build_app
 from langchain_ctxguard.domain.constraint import Constraint
+from langchain_ctxguard.domain.prefix import PrefixReport
 from langchain_ctxguard.errors import ConfigurationError, LogTamperedError, StoreError
+from langchain_ctxguard.report.recorder import ReportRecorder
 from langchain_ctxguard.testing.conformance import check_blobs, check_log
 from tests.backends.guard_process import attempts
+from tests.support.reported import small_thread
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -178,3 +181,16 @@ def test_every_role_is_one_of_its_own() -> None:
         role_statements(agent="", writer="a", reader="b")
     with pytest.raises(ConfigurationError, match="a name of its own each"):
         role_statements(agent="a", writer="b", reader="c", tool="c")
+
+
+def test_a_report_is_read_by_the_readers_role_and_its_model_calls_are_written_by_the_agents(roles: Roles) -> None:
+    """Whoever looks at a thread needs no right to write, and the recorder of a guard none but the guard's."""
+    with GuardStore.open(roles.owner) as store:
+        small_thread(store)
+    with GuardStore.open(roles.agent) as store, ReportRecorder(store) as recorder:
+        recorder.record(PrefixReport(prefix_fingerprint="0" * 32, serializer_version=1, tokens=77).model_copy(update={"thread": "order-1042"}))
+    done = CliRunner().invoke(build_app(), ["report", "order-1042", "--store", roles.reader])
+    assert 0 == done.exit_code, done.stderr
+    assert "Approved by eve (finance) through console" in done.stdout
+    assert "granted" in done.stdout
+    assert "| 23 | 77 |" in done.stdout

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
 from typer.testing import CliRunner, Result
 
 from langchain_ctxguard import ExtractiveSummarizer, GuardStore, compact_messages
@@ -18,7 +20,7 @@ from langchain_ctxguard.cli.show import archive_of
 from langchain_ctxguard.cli.versions import version_log
 from langchain_ctxguard.domain.context import ContextHead, read_head
 from langchain_ctxguard.domain.context_version import ContextPlace
-from tests.support.stored_world import CHINESE, HOSTILE, PADDING, THREAD, fill, talk
+from tests.support.stored_world import CHINESE, HOSTILE, PADDING, THREAD, TURNS, fill, talk
 
 SQLITE = "sqlite:///ctxguard.db"
 
@@ -127,7 +129,9 @@ def test_a_thread_is_erased_and_its_record_stays(url: str, world: Path) -> None:
     assert "Nothing was erased. Run it again with --yes to erase it." in told(*places)
     assert before == data(*places)
 
-    assert {**before["would_erase"]} == data(*places, "--yes")["erased"]
+    done = data(*places, "--yes")
+    assert before["would_erase"] == done["erased"]
+    assert (3, True) == (done["stays"]["versions"], done["stays"]["audit"] >= 3)
     assert {0} == set(data(*places)["would_erase"].values())
     assert 3 == len(data("versions", url, THREAD)["versions"])
     gone = run("show", url, THREAD, "--json")
@@ -142,6 +146,29 @@ def test_a_thread_is_erased_and_its_record_stays(url: str, world: Path) -> None:
         assert 0 == checkpoints.execute("SELECT count(*) FROM checkpoints WHERE thread_id = ?", (THREAD,)).fetchone()[0]
         assert 0 < checkpoints.execute("SELECT count(*) FROM checkpoints WHERE thread_id = ?", (CHINESE,)).fetchone()[0]
     assert 0 == run("purge", url, THREAD, "--yes").exit_code, "erasing twice is erasing once"
+
+
+def test_checkpoints_that_cannot_be_deleted_are_told_apart_from_a_store_that_was_erased(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of the two is gone is said, and another call finishes it; where the checkpointer is of no use from the beginning, nothing is erased."""
+
+    def refuses(*_: Any) -> None:
+        msg = "disk I/O error"
+        raise sqlite3.OperationalError(msg)
+
+    places = ("purge", SQLITE, THREAD, "--checkpointer", "sqlite:///state.db")
+    with monkeypatch.context() as patched:
+        patched.setattr(SqliteSaver, "list", refuses)
+        done = run(*places, "--yes")
+        assert (2, True) == (done.exit_code, "Nothing was erased." in done.stderr), done.output
+    assert 0 < data(*places)["would_erase"]["messages_and_lists_of_them"]
+    with monkeypatch.context() as patched:
+        patched.setattr(SqliteSaver, "delete_thread", refuses)
+        done = run(*places, "--yes")
+        assert (2, True) == (done.exit_code, "the checkpoints are not: run it again." in done.stderr), done.output
+    left = data(*places)["would_erase"]
+    assert (0, True) == (left["messages_and_lists_of_them"], left["checkpoints"] > 0)
+    told(*places, "--yes")
+    assert {0} == set(data(*places)["would_erase"].values())
 
 
 @pytest.mark.parametrize(
@@ -190,6 +217,35 @@ def test_a_hostile_name_and_hostile_words_move_no_terminal(world: Path) -> None:
     message = told("show", SQLITE, name, "--message", data("show", SQLITE, name, "--messages")["messages"][0]["id"])
     assert not moving & set(message)
     assert not moving & set(told("sample", "--store", SQLITE, "--thread", name))
+
+
+class Turned:
+    """Stands for encryption: what it writes says nothing to whoever does not know it."""
+
+    def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
+        return "turned", bytes(byte ^ 0x5A for byte in plaintext)
+
+    def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
+        return bytes(byte ^ 0x5A for byte in ciphertext)
+
+
+def test_what_is_encrypted_is_said_to_be(world: Path) -> None:
+    """It is not listed as nothing found; the record is shown, and the sheet holds the other threads."""
+    with GuardStore.open(SQLITE) as store:
+        talk(store, "secret", *TURNS, serde=EncryptedSerializer(Turned()))
+        # Applications have streams of their own, with keys of any form.
+        store.log.append(store.stream("audit", "mine"), [b"{}"])
+    assert "secret" in told("threads", SQLITE)
+    assert 3 == len(data("versions", SQLITE, "secret")["versions"])
+    for asked in (("--messages",), ("--search", "order"), ("--message", "call-1")):
+        done = run("show", SQLITE, "secret", *asked)
+        assert (2, "", True) == (done.exit_code, done.stdout, "are encrypted, and their key is the application's" in done.stderr)
+    drawn = run("sample", "--store", SQLITE, "--json")
+    assert (2, True) == (drawn.exit_code, "thread secret: " in drawn.stderr)
+    assert 9 == len(json.loads(drawn.stdout)["samples"])
+    told("purge", SQLITE, "secret", "--yes")
+    drawn = run("sample", "--store", SQLITE, "--json")
+    assert (0, True) == (drawn.exit_code, "thread secret: its messages were erased. It is left out." in drawn.stderr)
 
 
 def test_a_thread_of_five_thousand_messages_is_listed_searched_sampled_and_erased(world: Path) -> None:

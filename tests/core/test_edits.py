@@ -65,6 +65,7 @@ APPLY = """*** Begin Patch
             {"file_path": "a.py", "edits": [{"old_string": "1", "new_string": "2"}, {"old_string": "3", "new_string": "4"}]},
             [Edit("a.py", "replace", "2", "1"), Edit("a.py", "replace", "4", "3")],
         ),
+        ("delete_file", {"path": "a.py"}, [Edit("a.py", "remove")]),
         ("read_file", {"file_path": "a.py", "content": "1"}, []),
         ("execute", {"command": "ls"}, []),
         ("write_file", {"content": "1"}, []),

@@ -229,6 +229,8 @@ def test_what_was_chosen_later_is_turned_down_no_more() -> None:
     first, second = decided("Redis", "Memcached"), decided("a file", chosen="use Redis after all")
     assert {"redis", "memcached"} == {name.name for one in turned_down([(1, first)]) for name in one.names}
     assert "redis" not in {name.name for one in turned_down([(1, first), (2, decided(chosen="Redis"))]) for name in one.names}
+    assert () == turned_down([(1, decided("Redis")), (2, decided(chosen="a small Redis instance after all"))])
+    assert () != turned_down([(1, decided("Redis")), (2, decided(chosen="a table instead of Redis"))])
     again = turned_down([(1, first), (2, decided(chosen="Redis")), (3, decided("redis", why="it leaks"))])
     assert {"it leaks"} == {one.option.why for one in again if any(name.name == "redis" for name in one.names)}
     assert second.chosen

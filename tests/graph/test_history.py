@@ -248,7 +248,7 @@ def test_a_thread_is_purged_with_its_sub_agents(store: GuardStore) -> None:
     archived = list(guard.archived_messages("t-1"))
     lists = versions = len(guard.history(THREAD).versions)
 
-    assert len(archived) + lists + versions == guard.purge_thread("t-1")
+    assert len(archived) + lists + versions == guard.purge_thread("t-1").total
     assert guard.history(other).head(1).version == 1
     with pytest.raises(BlobMissingError):
         guard.history(THREAD).head(1)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from langchain_ctxguard import GuardConfig, GuardStore
 from langchain_ctxguard.domain.context_version import ContextPlace
@@ -140,6 +141,11 @@ def test_every_attempt_and_every_version_is_on_the_page(run: Reported, report: R
     assert [attempt.record.outcome for attempt in attempts] == [one.outcome for one in report.compactions]
     assert len(report.compactions) == len(report.marks)
     assert len(report.restored) == len(report.backs)
+    html, _ = pages(report)
+    assert (len(report.compactions), 1) == (
+        html.count('<circle class="made"') + html.count('<circle class="repaired"'),
+        html.count('<circle class="back"'),
+    )
 
 
 def test_a_reader_can_make_it(run: Reported, report: Report) -> None:
@@ -162,6 +168,7 @@ def test_a_refused_attempt_says_why_and_changes_nothing() -> None:
     assert all("No usable summary" in one.reason for one in report.compactions)
     assert "no compactions" in markdown
     assert "refused, and the context before stayed" in html
+    assert len(report.compactions) == html.count('<circle class="refused"')
 
 
 def test_without_a_recorder_the_page_says_what_is_missing() -> None:
@@ -185,7 +192,7 @@ def test_a_purged_thread_is_told_as_erased() -> None:
     with GuardStore.open("memory://") as store:
         run = small_thread(store)
         before = read(run)
-        assert run.guard.purge_thread("order-1042") > 0
+        assert run.guard.purge_thread("order-1042").total > 0
         report = read(run)
         html, markdown = pages(report)
     assert [one.outcome for one in before.compactions] == [one.outcome for one in report.compactions]
@@ -214,6 +221,28 @@ def test_one_erased_message_is_told_and_the_others_are_shown() -> None:
     assert "1 of these messages were erased" in told.before_note
     assert ((), True) == (told.audit, "not held against each other" in told.audit_note)
     assert "This message was erased." in html
+
+
+class Turned:
+    """Stands for encryption."""
+
+    def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
+        return "turned", bytes(byte ^ 0x5A for byte in plaintext)
+
+    def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
+        return bytes(byte ^ 0x5A for byte in ciphertext)
+
+
+def test_what_is_encrypted_is_told_as_such_and_read_with_its_key() -> None:
+    """It is not told as erased; an application that has the key makes the whole page."""
+    with GuardStore.open("memory://") as store:
+        run = small_thread(store, serde=EncryptedSerializer(Turned()))
+        without, whole = read(run), read(run, serde=EncryptedSerializer(Turned()))
+        pages(without)
+    assert all(one.before == () and "encrypted" in one.before_note for one in without.compactions)
+    assert not any("erased" in one.before_note for one in without.compactions)
+    assert "250 EUR" == without.compactions[0].fates[0].value
+    assert all(one.before for one in whole.compactions)
 
 
 def test_a_thinned_version_is_told_as_no_longer_kept() -> None:

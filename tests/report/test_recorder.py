@@ -136,6 +136,23 @@ def test_a_store_that_fails_stops_no_run(store: GuardStore, monkeypatch: pytest.
     run.talk(2)
 
 
+def test_what_the_thread_of_its_own_cannot_write_is_warned_about_once(store: GuardStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else would notice."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        msg = "The disk is full."
+        raise StoreError(msg)
+
+    recorder = ReportRecorder(store)
+    monkeypatch.setattr(recorder._records, "append", fail)
+    recorder.record(told())
+    with pytest.warns(RuntimeWarning, match="not on record for reports: StoreError"):
+        recorder._work()
+    recorder.record(told())
+    recorder._work()
+    assert 2 == recorder.lost
+
+
 def test_a_call_outside_of_a_thread_is_not_kept(store: GuardStore) -> None:
     """There is no place it belongs to."""
     recorder = ReportRecorder(store)

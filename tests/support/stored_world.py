@@ -55,9 +55,11 @@ def answers(number: int, messages: list[Any]) -> AIMessage | str:
     return f"Noted, number {number}. {PADDING}"
 
 
-def talk(store: GuardStore, thread: str, *turns: str, saver: Any = None) -> None:
+def talk(store: GuardStore, thread: str, *turns: str, saver: Any = None, **options: Any) -> None:
     """Let an agent with a guard talk in a thread; it compacts every few turns."""
-    guard = ContextGuard(constraints=["Be polite."], store=store, summarizer=ExtractiveSummarizer(), trigger=("messages", 6), keep=("turns", 1))
+    guard = ContextGuard(
+        constraints=["Be polite."], store=store, summarizer=ExtractiveSummarizer(), trigger=("messages", 6), keep=("turns", 1), **options
+    )
     graph = create_agent(ScriptedChat(script=answers), [read_order], middleware=[guard], checkpointer=saver or InMemorySaver())
     for turn in turns:
         graph.invoke({"messages": [("human", f"{turn} {PADDING}")]}, {"configurable": {"thread_id": thread}})
