@@ -70,7 +70,7 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.pip
 	@touch $@ $(VENV)/.package
 
 $(VENV)/.agentdojo: $(VENV)/.dev
-	$(PIP) install --group agentdojo
+	$(PIP) install --group agentdojo --group mutants
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.dev

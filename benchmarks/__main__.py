@@ -67,6 +67,7 @@ PARTS = (
     _module("consents", is_short=False, quick=None),
     _module("storage", is_short=False, quick=None),
     _module("soak", is_short=False, quick=None),
+    _module("mutants", is_short=False, quick=None),
     _search("search-core", "tests/core"),
     _search("search-records", "tests/records", "tests/backends", "tests/domain", "tests/memory"),
     _search("search-consents", "tests/graph/test_consent_machine.py"),
