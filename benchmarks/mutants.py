@@ -280,8 +280,9 @@ def main() -> None:
     if not given.small:
         write(
             "mutants",
-            measured=f"{len(verdicts):,} mutants of `core`, drawn with the seed {SEED} from all that cosmic-ray {version('cosmic-ray')} makes of it, those "
-            "of annotations left out: how many the tests of the module, of its neighbours and of compaction notice; one that hangs counts as noticed",
+            measured=f"{len(verdicts):,} mutants of `core`, drawn with the seed {SEED} from all that cosmic-ray {version('cosmic-ray')} makes of it, "
+            "those of annotations left out: how many the tests of the module, of its neighbours and of compaction notice; one that hangs counts as "
+            "noticed",
             against="the goal of 90% killed",
             versions=versions(),
             rows=rows,
