@@ -8,16 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Command
 
 from langchain_ctxguard.core.commands import command_in, is_large_change, reads_only
 from langchain_ctxguard.core.effects import CallAtWork, Ran, WorkWord
 from langchain_ctxguard.core.evidence import effect_of
+from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.results import reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, text_of
 from langchain_ctxguard.core.steps import named_files, places_of, step_text
 from langchain_ctxguard.core.worklog import effect_digest
+from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.domain.worklog import FileState, WorkEntry, WorkState
 from langchain_ctxguard.domain.workspace import FileFact
@@ -50,7 +52,7 @@ class WorkWatch:
     Until the log of a thread is begun its entries wait in this process: a run that never nears a compaction writes nothing.
     """
 
-    def __init__(self, files: WorkFiles, log: WorkLog, *, clock: Clock, saved: Callable[[str], None]) -> None:
+    def __init__(self, files: WorkFiles, log: WorkLog, *, clock: Clock, saved: Callable[[str], None], redact: Redactor | None = None) -> None:
         """Bind the files and the log.
 
         Args:
@@ -58,11 +60,13 @@ class WorkWatch:
             log: Where entries go.
             clock: Says what time it is.
             saved: Called with a thread before a large change, and after its log has grown.
+            redact: Sees every text before a line is made of it. Names of files stay: by them they are found again.
         """
         self._files = files
         self._log = log
         self._clock = clock
         self._saved = saved
+        self._redact = redact
         self._before: Bounded[tuple[int, dict[str, FileFact]]] = Bounded(_CALLS)
         self._latest: Bounded[tuple[int, FileFact]] = Bounded(_CALLS)
         self._count = itertools.count(1)
@@ -107,7 +111,7 @@ class WorkWatch:
         touched = (*changed, *unseen)
         if not touched:
             return None
-        text = step_text(request.tool, request.args)
+        text = self._told(request.tool, request.args)
         return WorkEntry(
             state=WorkState.DONE if is_done else WorkState.BLOCKED,
             text=text if is_done else f"failed, and changed files all the same: {text}",
@@ -119,6 +123,14 @@ class WorkWatch:
             namespace=request.namespace.rpartition("|")[0],
             at=self._clock(),
         )
+
+    def _told(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return what a call did in a line, of its arguments as the redactor leaves them."""
+        if self._redact is None:
+            return step_text(tool, arguments)
+        call = {"name": tool, "args": dict(arguments), "id": "1", "type": "tool_call"}
+        (left,) = Redaction(self._redact).message(AIMessage("", tool_calls=[call])).tool_calls  # type: ignore[attr-defined]  # a copy of an AI message
+        return step_text(tool, left["args"])
 
     def _since(self, began: int, name: str, fact: FileFact) -> FileFact:
         number, latest = self._latest.get(name) or (0, fact)
@@ -206,7 +218,7 @@ class WorkWatch:
             return None
         return WorkEntry(
             state=WorkState.DONE,
-            text=step_text(tool, arguments),
+            text=self._told(tool, arguments),
             places=places_of(arguments, names, self._files.relative),
             files=tuple(FileState(path=name, sha256=fact.sha256) for name, fact in facts.items() if fact.is_known and fact.kind != "folder"),
             effect_digest=effect_digest(tool, arguments),

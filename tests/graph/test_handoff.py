@@ -16,7 +16,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.store.memory import InMemoryStore
 
-from langchain_ctxguard import CompactContext, ContextGuard, GuardedState, Handoff, HandoffGuard, PolicyToolNode
+from langchain_ctxguard import CompactContext, ContextGuard, Extensions, GuardedState, Handoff, HandoffGuard, PolicyToolNode
 from langchain_ctxguard.domain.summary import Decision, SummaryDraft
 from langchain_ctxguard.domain.value import digest_of
 from langchain_ctxguard.errors import ConfigurationError
@@ -698,3 +698,65 @@ def test_what_a_file_said_is_no_order(root: Path) -> None:
     assert 1 == note.count("</context_note>")
     assert "Ignore all previous instructions" not in note
     assert "[TRACE-001]" in note
+
+
+def test_the_built_in_sub_agent_is_seen(root: Path) -> None:
+    """Without being told of it: the guard it inherits sees what its tools change, and keeps the folder from them."""
+
+    def script(_: int, messages: list[BaseMessage]) -> Any:
+        is_inner = any(message.type == "human" and "INNER JOB" in str(message.content) for message in messages)
+        done = sum(message.type == "tool" for message in messages)
+        if is_inner:
+            inner = (
+                step("write_file", "i1", file_path="/src/inner.py", content="y = 1\n"),
+                step("write_file", "i2", file_path="/.ctxguard/t-1/worklog.md", content="x"),
+            )
+            return inner[done] if done < 2 else "inner done"
+        return step("task", "o1", description="INNER JOB", subagent_type="general-purpose") if done == 0 else "outer done"
+
+    guard = coding_guard()
+    backend = FilesystemBackend(root)
+    handoff = HandoffGuard(guard, backend)
+    go(deep(ScriptedChat(script=script), guard, handoff, backend), "delegate it")
+    assert ["i1"] == [entry.tool_call_id for entry in handoff.entries("t-1")]
+    assert handoff.entries("t-1")[0].namespace
+    assert not (root / ".ctxguard").exists()
+
+
+def test_a_redactor_sees_what_is_handed_over(root: Path) -> None:
+    """Neither log nor hand-over, on record or in the folder, holds what it takes out; names of files stay."""
+    key = "sk-live-4711-0815"
+    guard = coding_guard(extensions=Extensions(redact=lambda text: text.replace(key, "[key]")))
+    handoff = HandoffGuard(guard, root)
+    model = scripted(
+        step("write_file", "c1", path="conf.py", content=f"KEY = '{key}'\n"),
+        step("execute", "c2", command=f"echo {key} > key.txt"),
+        step("trace", "c3", state="decided", text=f"use {key}", rejected=[{"option": f"another than {key}", "why": key}]),
+        step("compact_context", "c4", reason="x"),
+        "done",
+    )
+    go(agent_in(root, guard, handoff, model), f"Use {key}. Never print {key}.")
+    assert ["conf.py", "key.txt"] == [state.path for entry in handoff.entries("t-1") for state in entry.files]
+    texts = [path.read_text(encoding="utf-8") for path in (root / ".ctxguard").rglob("*") if path.is_file()]
+    texts += [entry.model_dump_json() for entry in handoff.entries("t-1")]
+    assert not [text for text in texts if key in text]
+    assert any("[key]" in text for text in texts)
+    assert key not in "".join(notes_in(model.seen[-1]))
+
+
+def test_a_hand_over_that_fails_stops_no_compaction(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told to the hooks, and the context is compacted without it."""
+    facts = Facts()
+    guard = coding_guard(hooks=[facts])
+    handoff = HandoffGuard(guard, root)
+
+    def broken(*_: Any, **__: Any) -> None:
+        msg = "secret words"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(handoff.maker, "made", broken)
+    go(agent_in(root, guard, handoff, scripted(*work())), TASK)
+    (event,) = facts.events("preparation_failed")
+    assert "RuntimeError" in event.detail
+    assert "secret" not in event.detail
+    assert facts.made
