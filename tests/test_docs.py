@@ -36,7 +36,12 @@ def python_blocks(text: str) -> Iterator[tuple[int, str]]:
 WITH_A_SERVER = "docs/postgresql.md"
 """A page whose steps need a server; a test of its own takes them."""
 
-PAGES_WITH_EXAMPLES = [page for page in PAGES if page != WITH_A_SERVER and any(python_blocks((ROOT / page).read_text(encoding="utf-8")))]
+FOLLOWED = [page for page in PAGES if page != WITH_A_SERVER and "**What you will have.**" in (ROOT / page).read_text(encoding="utf-8")]
+"""How-tos, whose blocks belong together: `tests/test_docs_howto.py` takes their steps."""
+
+ELSEWHERE = {WITH_A_SERVER, *FOLLOWED}
+
+PAGES_WITH_EXAMPLES = [page for page in PAGES if page not in ELSEWHERE and any(python_blocks((ROOT / page).read_text(encoding="utf-8")))]
 
 
 def run_examples(text: str, *, page: str) -> None:
@@ -72,7 +77,7 @@ def commands(text: str) -> Iterator[tuple[str, list[str]]]:
                 yield command, shown
 
 
-PAGES_WITH_COMMANDS = [page for page in PAGES if page != WITH_A_SERVER and any(commands((ROOT / page).read_text(encoding="utf-8")))]
+PAGES_WITH_COMMANDS = [page for page in PAGES if page not in ELSEWHERE and any(commands((ROOT / page).read_text(encoding="utf-8")))]
 
 
 @pytest.fixture(scope="module")
