@@ -40,7 +40,9 @@ def follow(text: str, *, page: str) -> None:
             line = text.count("\n", 0, block.start(3))
             title = re.search(r'title="([^"]+)"', block[0].partition("\n")[0])
             if title is not None:
-                Path(title[1]).write_text(block[3], encoding="utf-8")
+                file = Path(title[1])
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(block[3], encoding="utf-8")
             elif block[2] == "python":
                 with warnings.catch_warnings():
                     # deepagents 0.7 warns of its own defaults; a reader sees that as well.
