@@ -1,0 +1,47 @@
+"""The model that summarizes, the same in every arm: it keeps what was asked first and last, and what was changed lately, and lets the rest go."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from benchmarks.coding.reading import PATH
+
+_GOAL = r"(?:Change the code: `[^`\n]+` becomes `[^`\n]+`|Raise each number behind `[^`\n]+` by \d+) in every file below \w+/"
+_ASKED = re.compile(rf"{_GOAL}|Now (?:set|add|delete)[^.\n]*")
+_CHANGED = re.compile(rf"(?:Edited|Wrote|Removed) ({PATH.pattern})\.|Changed so far: ([^\n]*?) and others")
+_LATELY = 3
+
+
+class Gist(BaseChatModel):
+    """Tells the goal, the newest request, and the files changed last. A rule said once, a place looked up once, a reason: gone."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "gist"
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
+    ) -> ChatResult:
+        del stop, run_manager, kwargs
+        text = "\n".join(message.text for message in messages)
+        told = gist(text)
+        # Asked for JSON it says the same as JSON.
+        answer = json.dumps({"user_intent": told, "facts": [{"statement": told}]}) if "JSON object" in text else told
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(answer))])
+
+
+def gist(text: str) -> str:
+    """Return a short account of a conversation."""
+    asked = _ASKED.findall(text)
+    kept = dict.fromkeys([*(one for one in asked if not one.startswith("Now"))][:1] + asked[-1:])
+    edited = [path for found in _CHANGED.findall(text) for path in PATH.findall("".join(found))]
+    lately = list(dict.fromkeys(reversed(edited)))[:_LATELY]
+    said = f"The person asked: {' '.join(f'{one}.' for one in kept)}\nThe assistant worked through the files and ran into no trouble."
+    return said + (f"\nChanged so far: {', '.join(lately)} and others." if lately else "")

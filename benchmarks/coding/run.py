@@ -1,0 +1,88 @@
+"""One task under one arm, from the first request to the last, and what came of it."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langchain.agents import create_agent
+from langgraph.checkpoint.memory import InMemorySaver
+
+from benchmarks.coding import arms, workspace
+from benchmarks.coding.engineer import Engineer
+from benchmarks.coding.journal import Journal
+from benchmarks.coding.tasks import Task
+from langchain_ctxguard.core.worklog import files_left
+
+THREAD: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 2_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one task under one arm."""
+
+    arm: str
+    journal: Journal
+    is_right: bool
+    """The repository holds what it is to hold, and nothing else changed."""
+
+    knows_files: bool
+    """The files that can be seen, in the last view, to have been changed are those of `git diff`."""
+
+    logs_files: bool | None
+    """The files of the work log are those of `git diff`; `None`: there is none."""
+
+    own: Any = None
+    """What `HandoffGuard.metrics` says; `None`: there is none."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Right, and no step was done twice, reopened or against a rule."""
+        counts = self.journal.counts
+        return self.is_right and not any(counts[kind] for kind in ("repeated_patch", "repeated_search", "reopened", "broke", "wrong_place"))
+
+
+def run(task: Task, arm: str, origin: Path, root: Path) -> Outcome:
+    """Have the task done.
+
+    Args:
+        task: What is asked.
+        arm: Under whom.
+        origin: Its repository, as it is before.
+        root: Where a copy of it is worked in.
+    """
+    shutil.copytree(origin, root)
+    journal = Journal(task, root)
+    with ExitStack() as stack, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        chosen = arms.made(arm, root, task.trigger, stack)
+        agent = create_agent(
+            Engineer(journal=journal), workspace.Tools(root, journal.ran).made(), middleware=chosen.middleware, checkpointer=InMemorySaver()
+        )
+        state: Any = {}
+        for number, text in enumerate(task.turns):
+            journal.turn = number
+            state = agent.invoke({"messages": [("user", text)]}, THREAD)
+        handoff = chosen.handoff
+        logged = None if handoff is None else set(files_left(handoff.entries("t")))
+        own = None if handoff is None else handoff.metrics("t", state)
+    changed = workspace.touched(root)
+    known = journal.last.changed if journal.last is not None else frozenset()
+    outcome = Outcome(
+        arm,
+        journal,
+        is_right=changed == set(task.expected) and all(_holds(root / name, text) for name, text in task.expected.items()),
+        knows_files=known == changed,
+        logs_files=None if logged is None else logged == changed,
+        own=own,
+    )
+    shutil.rmtree(root)
+    return outcome
+
+
+def _holds(file: Path, text: str | None) -> bool:
+    return (file.read_text(encoding="utf-8") if file.is_file() else None) == text
