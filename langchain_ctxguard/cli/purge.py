@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -33,10 +35,10 @@ def purge(
     tenant: Tenant = "default",
     as_json: AsJson = False,
 ) -> None:
-    """Erase the texts a store holds of a thread, sub-agents included: contexts of versions, archived messages and their index, words of tool calls.
+    """Erase the texts a store holds of a thread and of its sub-agents. Without --yes they are only counted.
 
-    What ContextCheckpointer stored of the thread goes too, so its checkpoints cannot be read afterwards: delete them with --checkpointer. What is
-    erased cannot be brought back.
+    These are the contexts of versions, archived messages and their index, words of tool calls and of the work log. What ContextCheckpointer stored of
+    the thread goes too, so its checkpoints cannot be read afterwards: delete them with --checkpointer. What is erased cannot be brought back.
     """
     from langchain_ctxguard.records.purge import held_of, purge_thread
 
@@ -44,40 +46,51 @@ def purge(
         held = held_of(store, thread)
         if not held.total and not held.kept:
             fail("purge", f"Nothing is on record of thread '{thread}' in this store. `ctxguard threads URL` lists the threads on record.")
-        checkpoints = 0 if checkpointer is None else _checkpoints(checkpointer, thread, is_erased=yes)
-        if yes:
-            purge_thread(store, thread)
+        # Asked before anything is erased: where it cannot be reached, nothing is.
+        checkpoints = None if checkpointer is None else _count_checkpoints(checkpointer, thread)
+        kept = purge_thread(store, thread).kept if yes else held.kept
+        if yes and checkpointer is not None:
+            _delete_checkpoints(checkpointer, thread)
     found = {
         "contexts_of_versions": held.contexts,
         "messages_and_lists_of_them": held.messages,
         "words_of_tool_calls": held.calls,
         "steps_of_the_work_log": held.work,
-        "checkpoints": None if checkpointer is None else checkpoints,
+        "checkpoints": checkpoints,
     }
     if as_json:
-        json_out({"thread": thread, "is_erased": yes, "erased" if yes else "would_erase": found, "stays": STAYS})
+        json_out({"thread": thread, "is_erased": yes, "erased" if yes else "would_erase": found, "stays": kept})
         return
     echo(printable(f"Thread '{thread}': {'erased' if yes else 'would erase'}"))
     for name, count in found.items():
         echo(f"  {name.replace('_', ' ')}: {'not asked for, see --checkpointer' if count is None else count}")
+    echo(f"On record {'stay' if yes else 'would stay'}: {', '.join(f'{count} entries of {kind}' for kind, count in kept.items()) or 'no entries'}.")
     echo(STAYS)
     if not yes:
         echo("Nothing was erased. Run it again with --yes to erase it.")
 
 
-def _checkpoints(url: str, thread: str, *, is_erased: bool) -> int:
-    """Count the checkpoints of a thread, and delete them if they are to be."""
+def _count_checkpoints(url: str, thread: str) -> int:
+    config: Any = {"configurable": {"thread_id": thread}}
+    with _saver(url, "Nothing was erased.") as saver:
+        return sum(1 for _ in saver.list(config))
+
+
+def _delete_checkpoints(url: str, thread: str) -> None:
+    with _saver(url, "The texts in the store are erased, the checkpoints are not: run it again.") as saver:
+        saver.delete_thread(thread)
+
+
+@contextmanager
+def _saver(url: str, state: str) -> Iterator[Any]:
+    """Open a saver; what goes wrong with it is told with the state things are in."""
     from langchain_ctxguard.cli.savers import saver_at
     from langchain_ctxguard.errors import ContextGuardError
 
-    config: Any = {"configurable": {"thread_id": thread}}
     try:
         with saver_at(url) as saver:
-            count = sum(1 for _ in saver.list(config))
-            if is_erased:
-                saver.delete_thread(thread)
-            return count
+            yield saver
     except ContextGuardError:
         raise
     except Exception as error:  # noqa: BLE001 - a driver may raise anything
-        fail("purge", f"The checkpointer cannot be used ({type(error).__name__}: {error}). Nothing was erased.", error)
+        fail("purge", f"The checkpointer cannot be used ({type(error).__name__}: {error}). {state}", error)

@@ -127,7 +127,7 @@ def clean(
     if intent and not door.is_the_users(draft.user_intent):
         # What a person wants stands in the person's words, as a request: the draft's own would be taken for theirs. What nobody asked is a claim.
         pieces = [piece for piece in split_sentences(intent) if sources.retold(piece) is None]
-        door.intent = frozenset(map(folded, pieces)) if previous is None else frozenset()
+        door.intent = frozenset(map(folded, pieces))
         told = (*(Fact(statement=piece) for piece in pieces), *told)
         intent = ""
     questions, theirs = door.questions(draft.open_questions)
@@ -187,6 +187,9 @@ class _Door:
     intent: frozenset[str] = frozenset()
     """What the draft says the conversation is about, folded: a heading is made of a summarizer's own words."""
 
+    goes_on: bool = False
+    """Whether there is a summary in force: then something may come back whose source is no longer at hand."""
+
     removed: int = 0
     valued: int = 0
     """How many of the facts that were removed held an amount or a date."""
@@ -214,6 +217,7 @@ class _Door:
             {folded(item.text): item for item in previous.pending_items},
             {folded(decision.chosen): decision for decision in previous.decisions},
             pinned,
+            goes_on=True,
         )
 
     def admits(self, text: str, *, is_request: bool = False) -> bool:
@@ -459,7 +463,7 @@ class _Door:
                 return True
             if rests_on is None:
                 # Of leave, rules and those who act a summarizer knows what it was shown, and nothing else.
-                is_free = is_question(text) or folded(text) in self.intent
+                is_free = is_question(text) or folded(text) in self.intent or not self.goes_on
                 return orders_things(text, is_guess=is_guess) and not is_free and not self.sources.knows(text)
         said, key = rests_on
         # What is retold is what it was: talk, or an order.

@@ -123,7 +123,7 @@ def orders_things(statement: str, *, is_guess: bool = False) -> bool:
     plain = without_offers(statement)
     if is_guess:
         plain = _POSSIBLY.sub(" ", plain)
-    return any(matches(kind, plain) for kind in (_LEAVE, _ORDER_OF_THINGS, _PARTIES)) or len({*_HAN_SOFT.findall(plain)}) > 1
+    return any(matches(kind, plain) for kind in (_LEAVE, _ORDER_OF_THINGS, _PARTIES)) or _HAN_SOFT.search(plain) is not None
 
 
 _POSSIBLY = re.compile(r"\b(?:may|might|can|could|will|would)\b|可能|也许|会", re.IGNORECASE)

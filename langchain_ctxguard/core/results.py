@@ -25,7 +25,7 @@ _FAILURE = re.compile(
 
 _LAST = 200
 _ENDED_BADLY = re.compile(
-    r"(?:\b(?:executed|completed|finished) with exit code|^\[?(?:exit|return)(?:ed with)? (?:code|status)\s*[:：]?)\s*[1-9]\d*\.?\]?\s*\Z",
+    r"(?:\b(?:executed|completed|finished|failed) with exit code|^\[?(?:exit|return)(?:ed with)? (?:code|status)\s*[:：]?)\s*[1-9]\d*\.?\]?\s*\Z",
     re.IGNORECASE | re.MULTILINE,
 )
 """How tools that run commands end their report: a number other than 0. A negative one is a command that is still running."""

@@ -7,7 +7,9 @@ from typing import Any
 
 from langchain_ctxguard.core.commands import command_in, words_of
 from langchain_ctxguard.core.evidence_places import places_in
+from langchain_ctxguard.core.lexicon import orders_plainly
 from langchain_ctxguard.core.patches import patched_files
+from langchain_ctxguard.core.render import LEFT_OUT
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.code_place import CodePlace
 
@@ -32,7 +34,7 @@ def named_files(arguments: Any, relative: Callable[[str], str | None]) -> tuple[
     command = command_in(arguments)
     if command is not None:
         found += [word for word in words_of(command) if not word.startswith("-") and len(word) < 400 and "\n" not in word]  # noqa: PLR2004
-    names = dict.fromkeys(name for path in found[: 4 * _NAMED] if (name := relative(_without_anchor(path))) is not None)
+    names = dict.fromkeys(name for path in found[: 4 * _NAMED] if _can_be_kept(path) and (name := relative(_without_anchor(path))) is not None)
     return tuple(names)[:_NAMED]
 
 
@@ -49,8 +51,15 @@ def step_text(tool: str, arguments: Any) -> str:
     'edit_file: "def total():" -> "def sum_total():"'
     """
     told = next(filter(None, (_replaced(arguments), _run(arguments), _written(arguments))), "")
+    # What a call held may be what a file or a page said: no order of it is passed on.
+    told = LEFT_OUT if orders_plainly(told) else told
     name = clipped(readable(tool), _PART_SHOWN) or "(unnamed tool)"
     return clipped(f"{name}: {told}" if told else name, TEXT_SHOWN)
+
+
+def _can_be_kept(path: str) -> bool:
+    # Half a surrogate pair has no UTF-8, so no record could hold it.
+    return not any("\ud800" <= letter <= "\udfff" for letter in path)
 
 
 def _without_anchor(path: str) -> str:

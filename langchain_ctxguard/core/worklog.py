@@ -28,7 +28,8 @@ def files_left(entries: Sequence[WorkEntry]) -> dict[str, FileState]:
     """Return how each file was left by the last step that changed it, by path, in order of the first change."""
     left: dict[str, FileState] = {}
     for entry in entries:
-        if entry.state is WorkState.DONE:
+        # Also a call that failed may have changed files: what it left is what there is.
+        if entry.files:
             left.update((state.path, state) for state in entry.files)
     return left
 
@@ -41,6 +42,13 @@ def last_step_on(entries: Sequence[WorkEntry], path: str) -> WorkEntry | None:
 def open_entries(entries: Sequence[WorkEntry]) -> tuple[WorkEntry, ...]:
     """Return what is still to be done and what is still in the way, oldest first."""
     closed = {number for entry in entries for number in entry.closes}
+    # What the harness found half done is settled by the next step on the same files that succeeds.
+    left = {state.path: entry.number for entry in entries if entry.state is WorkState.DONE for state in entry.files}
+    closed |= {
+        entry.number
+        for entry in entries
+        if entry.said_by == "harness" and entry.files and all(left.get(state.path, 0) > entry.number for state in entry.files)
+    }
     return tuple(entry for entry in entries if entry.state in (WorkState.NEXT, WorkState.BLOCKED) and entry.number not in closed)
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Command
 
 from langchain_ctxguard.core.commands import command_in, is_large_change, reads_only
 from langchain_ctxguard.core.effects import CallAtWork, Ran, WorkWord
 from langchain_ctxguard.core.evidence import effect_of
+from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.results import reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, text_of
 from langchain_ctxguard.core.steps import named_files, places_of, step_text
 from langchain_ctxguard.core.worklog import effect_digest
+from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.domain.worklog import FileState, WorkEntry, WorkState
 from langchain_ctxguard.domain.workspace import FileFact
@@ -49,7 +52,7 @@ class WorkWatch:
     Until the log of a thread is begun its entries wait in this process: a run that never nears a compaction writes nothing.
     """
 
-    def __init__(self, files: WorkFiles, log: WorkLog, *, clock: Clock, saved: Callable[[str], None]) -> None:
+    def __init__(self, files: WorkFiles, log: WorkLog, *, clock: Clock, saved: Callable[[str], None], redact: Redactor | None = None) -> None:
         """Bind the files and the log.
 
         Args:
@@ -57,12 +60,16 @@ class WorkWatch:
             log: Where entries go.
             clock: Says what time it is.
             saved: Called with a thread before a large change, and after its log has grown.
+            redact: Sees every text before a line is made of it. Names of files stay: by them they are found again.
         """
         self._files = files
         self._log = log
         self._clock = clock
         self._saved = saved
-        self._before: Bounded[dict[str, FileFact]] = Bounded(_CALLS)
+        self._redact = redact
+        self._before: Bounded[tuple[int, dict[str, FileFact]]] = Bounded(_CALLS)
+        self._latest: Bounded[tuple[int, FileFact]] = Bounded(_CALLS)
+        self._count = itertools.count(1)
         self._threads: Bounded[_Thread] = Bounded(_THREADS)
         self._begun: Bounded[bool] = Bounded(_THREADS)
 
@@ -74,16 +81,20 @@ class WorkWatch:
         names = named_files(request.args, self._files.relative)
         if request.thread and is_large(request, names) and self._waits(request.thread):
             self.save(request.thread)
-        self._before.put(_key(request), {name: self._files.fact(name) for name in names})
+        number = next(self._count)
+        self._before.put(_key(request), (number, {name: self._files.fact(name) for name in names}))
         return None
 
     def after(self, call: CallAtWork, ran: Ran) -> None:
         """Put what a call changed into the log; see `ports.WorkRecord`."""
         request = call.request
-        before = self._before.get(_key(request))
-        if before is None or not request.thread or ran.outcome == "paused":
+        known = self._before.get(_key(request))
+        if known is None or not request.thread or ran.outcome == "paused":
             return
         self._before.drop(_key(request))
+        began, seen = known
+        # Of calls that run side by side each answers for what changed since the last of them was looked at.
+        before = {name: self._since(began, name, fact) for name, fact in seen.items()}
         is_done = ran.outcome == "finished" and ran.error is None and not _failed(ran.value)
         entry = self.entry_of(request, before, is_done=is_done)
         if entry is not None:
@@ -92,13 +103,15 @@ class WorkWatch:
     def entry_of(self, request: ToolRequest, before: Mapping[str, FileFact], *, is_done: bool) -> WorkEntry | None:
         """Return the entry of a call that ran, `None` where it changed nothing that anybody can see."""
         after = {name: self._files.fact(name) for name in before}
+        for name, fact in after.items():
+            self._latest.put(name, (next(self._count), fact))
         changed = tuple(name for name, fact in after.items() if _differs(before[name], fact))
         # Where nobody can see the files, a tool that says it succeeded is what there is to go by.
         unseen = tuple(name for name, fact in after.items() if not fact.is_known) if is_done and _says_it_writes(request.tool) else ()
         touched = (*changed, *unseen)
         if not touched:
             return None
-        text = step_text(request.tool, request.args)
+        text = self._told(request.tool, request.args)
         return WorkEntry(
             state=WorkState.DONE if is_done else WorkState.BLOCKED,
             text=text if is_done else f"failed, and changed files all the same: {text}",
@@ -110,6 +123,18 @@ class WorkWatch:
             namespace=request.namespace.rpartition("|")[0],
             at=self._clock(),
         )
+
+    def _told(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return what a call did in a line, of its arguments as the redactor leaves them."""
+        if self._redact is None:
+            return step_text(tool, arguments)
+        call = {"name": tool, "args": dict(arguments), "id": "1", "type": "tool_call"}
+        (left,) = Redaction(self._redact).message(AIMessage("", tool_calls=[call])).tool_calls  # type: ignore[attr-defined]  # a copy of an AI message
+        return step_text(tool, left["args"])
+
+    def _since(self, began: int, name: str, fact: FileFact) -> FileFact:
+        number, latest = self._latest.get(name) or (0, fact)
+        return latest if number > began else fact
 
     def add(self, thread: str, entries: Sequence[WorkEntry]) -> None:
         """Take entries in: onto the log where it is begun, else into what waits."""
@@ -167,6 +192,7 @@ class WorkWatch:
     def _in_order(self, waiting: Sequence[WorkEntry], messages: Sequence[BaseMessage], known: set[str], namespace: str) -> list[WorkEntry]:
         """Return what is new in the order it happened: by the calls in the messages, and what is in none of them where it was seen."""
         seen = {entry.tool_call_id for entry in waiting}
+        holders = {call.call_id: message.id for message in messages for call in calls_of(message) if call.call_id and message.id}
         # What the guard answered in a tool's place was not run, however it reads.
         results = {result.call_id: result for message in messages if not _is_ours(message) for result in results_in(message)}
         found: list[WorkEntry] = []
@@ -179,7 +205,8 @@ class WorkWatch:
                 if entry is not None:
                     found.append(entry.model_copy(update={"message_id": message.id or ""}))
         # Another process ran them, so they came before anything this one saw.
-        return [*found, *waiting]
+        named = (one if one.message_id or one.tool_call_id not in holders else _held_by(one, holders) for one in waiting)
+        return [*found, *named]
 
     def _read_off(self, tool: str, arguments: Any, call_id: str, namespace: str) -> WorkEntry | None:
         """Return the entry of a call that somebody else ran: what its files hold is what they hold now."""
@@ -191,7 +218,7 @@ class WorkWatch:
             return None
         return WorkEntry(
             state=WorkState.DONE,
-            text=step_text(tool, arguments),
+            text=self._told(tool, arguments),
             places=places_of(arguments, names, self._files.relative),
             files=tuple(FileState(path=name, sha256=fact.sha256) for name, fact in facts.items() if fact.is_known and fact.kind != "folder"),
             effect_digest=effect_digest(tool, arguments),
@@ -211,6 +238,10 @@ class WorkWatch:
             found = _Thread()
             self._threads.put(thread, found)
         return found
+
+
+def _held_by(entry: WorkEntry, holders: Mapping[str, str]) -> WorkEntry:
+    return entry.model_copy(update={"message_id": holders[entry.tool_call_id]})
 
 
 def is_large(request: ToolRequest, names: Sequence[str]) -> bool:

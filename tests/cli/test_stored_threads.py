@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
 from typer.testing import CliRunner, Result
 
 from langchain_ctxguard import ExtractiveSummarizer, GuardStore, compact_messages
@@ -128,7 +129,9 @@ def test_a_thread_is_erased_and_its_record_stays(url: str, world: Path) -> None:
     assert "Nothing was erased. Run it again with --yes to erase it." in told(*places)
     assert before == data(*places)
 
-    assert {**before["would_erase"]} == data(*places, "--yes")["erased"]
+    done = data(*places, "--yes")
+    assert before["would_erase"] == done["erased"]
+    assert (3, True) == (done["stays"]["versions"], done["stays"]["audit"] >= 3)
     assert {0} == set(data(*places)["would_erase"].values())
     assert 3 == len(data("versions", url, THREAD)["versions"])
     gone = run("show", url, THREAD, "--json")
@@ -143,6 +146,29 @@ def test_a_thread_is_erased_and_its_record_stays(url: str, world: Path) -> None:
         assert 0 == checkpoints.execute("SELECT count(*) FROM checkpoints WHERE thread_id = ?", (THREAD,)).fetchone()[0]
         assert 0 < checkpoints.execute("SELECT count(*) FROM checkpoints WHERE thread_id = ?", (CHINESE,)).fetchone()[0]
     assert 0 == run("purge", url, THREAD, "--yes").exit_code, "erasing twice is erasing once"
+
+
+def test_checkpoints_that_cannot_be_deleted_are_told_apart_from_a_store_that_was_erased(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of the two is gone is said, and another call finishes it; where the checkpointer is of no use from the beginning, nothing is erased."""
+
+    def refuses(*_: Any) -> None:
+        msg = "disk I/O error"
+        raise sqlite3.OperationalError(msg)
+
+    places = ("purge", SQLITE, THREAD, "--checkpointer", "sqlite:///state.db")
+    with monkeypatch.context() as patched:
+        patched.setattr(SqliteSaver, "list", refuses)
+        done = run(*places, "--yes")
+        assert (2, True) == (done.exit_code, "Nothing was erased." in done.stderr), done.output
+    assert 0 < data(*places)["would_erase"]["messages_and_lists_of_them"]
+    with monkeypatch.context() as patched:
+        patched.setattr(SqliteSaver, "delete_thread", refuses)
+        done = run(*places, "--yes")
+        assert (2, True) == (done.exit_code, "the checkpoints are not: run it again." in done.stderr), done.output
+    left = data(*places)["would_erase"]
+    assert (0, True) == (left["messages_and_lists_of_them"], left["checkpoints"] > 0)
+    told(*places, "--yes")
+    assert {0} == set(data(*places)["would_erase"].values())
 
 
 @pytest.mark.parametrize(

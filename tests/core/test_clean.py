@@ -215,9 +215,10 @@ def test_a_known_risk_does_not_come_back_as_a_question() -> None:
 
 
 def test_of_power_a_summarizer_knows_only_what_it_was_shown() -> None:
-    """Its own words about who may what, made of nothing that was said, do not enter; about parcels they do."""
+    """Its own words about who may what, made of nothing that is at hand, do not enter a later round; about parcels they do."""
     facts = (Fact(statement="The desk hands it out to the client"), Fact(statement="The boxes are blue"))
-    summary = cleaned(SummaryDraft(facts=facts), human("Where is ORD-7?"), ai("It left Leipzig.")).summary
+    before = StructuredSummary(original_goal="Find ORD-7.")
+    summary = cleaned(SummaryDraft(facts=facts), human("Where is ORD-7?"), ai("It left Leipzig."), previous=before).summary
 
     assert ["The boxes are blue"] == [fact.statement for fact in summary.facts]
 

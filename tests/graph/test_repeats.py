@@ -144,10 +144,15 @@ def test_a_search_that_found_nothing_is_made_again(desk: Desk) -> None:
 
 
 def test_a_search_is_known_after_a_kill(tmp_path: Path) -> None:
-    """It is in the store."""
+    """Once there was a compaction it is in the store, with those before it; a run that is never compacted writes none."""
     desk = Desk(repository(tmp_path / "work", {"a.py": A}), f"sqlite:///{tmp_path / 'g.db'}")
     desk.call("grep", pattern="total")
+    assert () == desk.state.searches
+    assert is_answered(desk.call("grep", pattern="total"))
+    desk.compact()
+    desk.call("grep", pattern="return")
     desk.killed()
+    assert is_answered(desk.call("grep", pattern="return"))
     assert is_answered(desk.call("grep", pattern="total"))
 
 

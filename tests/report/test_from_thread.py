@@ -141,6 +141,11 @@ def test_every_attempt_and_every_version_is_on_the_page(run: Reported, report: R
     assert [attempt.record.outcome for attempt in attempts] == [one.outcome for one in report.compactions]
     assert len(report.compactions) == len(report.marks)
     assert len(report.restored) == len(report.backs)
+    html, _ = pages(report)
+    assert (len(report.compactions), 1) == (
+        html.count('<circle class="made"') + html.count('<circle class="repaired"'),
+        html.count('<circle class="back"'),
+    )
 
 
 def test_a_reader_can_make_it(run: Reported, report: Report) -> None:
@@ -163,6 +168,7 @@ def test_a_refused_attempt_says_why_and_changes_nothing() -> None:
     assert all("No usable summary" in one.reason for one in report.compactions)
     assert "no compactions" in markdown
     assert "refused, and the context before stayed" in html
+    assert len(report.compactions) == html.count('<circle class="refused"')
 
 
 def test_without_a_recorder_the_page_says_what_is_missing() -> None:
