@@ -16,7 +16,9 @@ from benchmarks.coding.gist import Gist
 from langchain_ctxguard import ContextGuard, HandoffGuard
 from langchain_ctxguard.backends.tokens import MessageTokenCounter
 
-ARMS = ("no guard", "langchain", "deepagents", "ours")
+ARMS = ("no guard", "langchain", "deepagents", "careful", "ours")
+"""`careful`: LangChain's, with a summarizer that keeps every sentence of a person and names every file that was changed."""
+
 KEPT = 4
 """Messages that every summarizer leaves as they are."""
 
@@ -42,8 +44,8 @@ def made(name: str, root: Path, trigger: int, stack: ExitStack) -> Arm:
     """
     if name == "no guard":
         return Arm([Trimmed(trigger)])
-    if name == "langchain":
-        return Arm([SummarizationMiddleware(Gist(), **_settings(trigger))])
+    if name in ("langchain", "careful"):
+        return Arm([SummarizationMiddleware(Gist(is_careful=name == "careful"), **_settings(trigger))])
     if name == "deepagents":
         from deepagents.backends import FilesystemBackend
         from deepagents.middleware.summarization import SummarizationMiddleware as DeepSummarization

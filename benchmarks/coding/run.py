@@ -17,6 +17,7 @@ from benchmarks.coding.engineer import Engineer
 from benchmarks.coding.journal import Journal
 from benchmarks.coding.tasks import Task
 from langchain_ctxguard.core.worklog import files_left
+from langchain_ctxguard.domain.work_metrics import WorkMetrics
 
 THREAD: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 2_000}
 
@@ -24,6 +25,10 @@ THREAD: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 2_000}
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Of one task under one arm."""
+
+    task: str
+    sites: int
+    """How many files the changes are over."""
 
     arm: str
     journal: Journal
@@ -36,7 +41,7 @@ class Outcome:
     logs_files: bool | None
     """The files of the work log are those of `git diff`; `None`: there is none."""
 
-    own: Any = None
+    own: WorkMetrics | None = None
     """What `HandoffGuard.metrics` says; `None`: there is none."""
 
     @property
@@ -44,6 +49,22 @@ class Outcome:
         """Right, and no step was done twice, reopened or against a rule."""
         counts = self.journal.counts
         return self.is_right and not any(counts[kind] for kind in ("repeated_patch", "repeated_search", "reopened", "broke", "wrong_place"))
+
+    @property
+    def metrics_agree(self) -> bool:
+        """Whether the guard's own numbers say the same of what was repeated and how often the context was compacted."""
+        counts, own = self.journal.counts, self.own
+        return own is not None and (counts["repeated_patch"], counts["repeated_search"], counts["reopened"], len(self.journal.stages)) == (
+            own.repeated_edits,
+            own.repeated_searches,
+            own.reopened_decisions,
+            own.compactions,
+        )
+
+    def told(self) -> str:
+        """Return it in a line."""
+        scores = [round(sum(stage.shown.values()), 2) for stage in self.journal.stages]
+        return f"right={self.is_right} files={self.knows_files} {dict(self.journal.counts)} elements={scores}"
 
 
 def run(task: Task, arm: str, origin: Path, root: Path) -> Outcome:
@@ -72,7 +93,11 @@ def run(task: Task, arm: str, origin: Path, root: Path) -> Outcome:
         own = None if handoff is None else handoff.metrics("t", state)
     changed = workspace.touched(root)
     known = journal.last.changed if journal.last is not None else frozenset()
+    # The work is gone: what is kept of it must fit between processes.
+    journal.last = None
     outcome = Outcome(
+        task.name,
+        sum(len(one.sites) for one in task.refactors),
         arm,
         journal,
         is_right=changed == set(task.expected) and all(_holds(root / name, text) for name, text in task.expected.items()),

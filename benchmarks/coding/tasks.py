@@ -11,8 +11,8 @@ PORT_FILE, OLD_PORT_FILE = "config/service.toml", "config/service.old.toml"
 COMPAT, REQUIREMENTS, ERRORS = "src/compat.py", "requirements.txt", "src/errors.py"
 BANNED_FOLDERS = ("migrations", "vendor", "generated", "legacy")
 FAVOURITE, CHOSEN = "fastjson", "plainjson"
-TRIGGERS = (8_000, 12_000, 16_000, 24_000)
-FILE_MOST = 0.3
+TRIGGERS = (8_000, 12_000, 16_000)
+FILE_MOST = 0.4
 """Share of the trigger that one file may take."""
 
 
@@ -68,7 +68,7 @@ def told_cases() -> list[Task]:
         made("told: error codes prefixed ERR_", 2, kind="prefix", count=9, compactions=3, parts=("codes",)),
         made("told: config file opened once beside an old one", 3, kind="signature", count=9, compactions=3, parts=("port",)),
         made("told: dependency rejected for size", 4, kind="swap", count=9, compactions=3, parts=("library",)),
-        made("told: A and B, the output between them lost", 5, kind="bump", count=3, compactions=2, parts=("early",)),
+        made("told: A and B, the output between them lost", 5, kind="bump", count=3, compactions=1, parts=("early",)),
     ]
 
 
@@ -105,9 +105,9 @@ def made(name: str, seed: int, *, kind: str, count: int, compactions: int, parts
     second = (_refactor(rng, rng.choice(KINDS), "app", rng.randint(2, 6)),) if "second" in parts else ()
     refactors = (first, *second)
     steps = sum(len(one.sites) for one in refactors) + len(parts)
-    # A compaction takes the view from the trigger down to what stays, which is about a fifth.
-    wanted = trigger * (1 + (compactions - 1) * 0.8 + 0.4)
-    size = int(min(trigger * FILE_MOST, max(300, wanted / steps - 250)))
+    # A compaction takes the view from the trigger down to what stays: of a guard that is about half.
+    wanted = trigger * (1.1 + (compactions - 1) * 0.5)
+    size = int(min(trigger * FILE_MOST, max(150, wanted / steps - 250)))
     files, expected = _written(rng, refactors, size, banned)
     files |= _beside(rng, parts, size)
     ended, turns = _asked(refactors, parts, banned, files)
