@@ -1,8 +1,8 @@
-"""A model that works on a repository and knows only what it can see: it has no memory, so what left its view is done again, asked again, forgotten."""
+"""A model that works on a repository and knows only what it can see: what left its view is done again, asked again, forgotten."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -76,9 +76,7 @@ def next_step(view: View, *, notes: bool) -> Step:
 def _change(view: View, request: Request, *, notes: bool) -> Step:
     plan = view.plan(request)
     if plan is None:
-        if view.calls and view.calls[-1][2].startswith("Nothing below"):
-            return "There is nothing to do.", "", {}
-        return "First I look for all places.", "search", {"query": request.old, "folder": request.folder}
+        return _look(view, request)
     noted = view.noted(request.old)
     unnoted = [path for path in plan if path not in noted]
     said = ""
@@ -89,13 +87,17 @@ def _change(view: View, request: Request, *, notes: bool) -> Step:
     pending = [path for path in plan if not view.is_done(request, path)]
     done = len(plan) - len(pending)
     aside = _aside(view, done, is_last=not pending, notes=notes)
-    if aside is not None and (aside[1] or not said):
+    if aside is not None:
         return said + aside[0], aside[1], aside[2]
-    if "right after the first file" in view.told and done == 1 and "The check passes" not in view.text:
-        return said, "run_check", {}
     if pending:
         return _edit(view, request, pending[0], said)
     return _finish(view, said, notes=notes)
+
+
+def _look(view: View, request: Request) -> Step:
+    if view.calls and view.calls[-1][2].startswith("Nothing below"):
+        return "There is nothing to do.", "", {}
+    return "First I look for all places.", "search", {"query": request.old, "folder": request.folder}
 
 
 def _edit(view: View, request: Request, path: str, said: str) -> Step:
@@ -109,6 +111,8 @@ def _edit(view: View, request: Request, path: str, said: str) -> Step:
 
 def _aside(view: View, done: int, *, is_last: bool, notes: bool) -> Step | None:
     """Return a step for what was asked beside the change, once some of it is done; `None`: nothing is due."""
+    if "right after the first file" in view.told and done == 1 and "The check passes" not in view.text:
+        return "", "run_check", {}
     if "which file configures the port" in view.told and view.port_file is None and (done >= 2 or is_last):
         return _find_port(view, notes=notes)
     if "Choose a JSON library" in view.told and view.library is None and (done >= 3 or is_last):
@@ -142,8 +146,7 @@ def _finish(view: View, said: str, *, notes: bool) -> Step:
             return said, "read_file", {"path": COMPAT}
         if content.startswith("Error"):
             return said, "write_file", {"path": COMPAT, "content": "# the old names\n"}
-    is_checked = view.is_last("run_check") or (bool(view.calls) and view.calls[-1][0] == "trace" and "run_check" in [call[0] for call in view.calls[-2:]])
-    if not is_checked:
+    if not view.is_last("run_check"):
         return said, "run_check", {}
     if notes and view.open_notes() and not view.is_last("trace"):
         return said, "trace", {"state": "next", "text": "wait for what is asked next", "closes": view.open_notes()}
@@ -182,6 +185,3 @@ def _added(view: View, request: Request) -> str:
         return view.library or FAVOURITE
     name = "ERR_TIMEOUT" if "codes begin with ERR_" in view.told else "E_TIMEOUT"
     return f'{name} = "{name}"'
-
-
-Args = Mapping[str, Any]

@@ -34,8 +34,8 @@ def headline(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "told_cases": len(told),
         "told_cases_clean": sum(one.is_clean for one in told),
         "compactions_by_task": {str(number): numbers.count(number) for number in sorted(set(numbers))},
-        "files_least": min(one.sites for one in ours),
-        "files_most": max(one.sites for one in ours),
+        "files_least": min((one.sites for one in ours), default=0),
+        "files_most": max((one.sites for one in ours), default=0),
         "own_metrics_agree": sum(one.metrics_agree for one in ours),
     }
 

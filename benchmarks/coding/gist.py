@@ -14,10 +14,10 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from benchmarks.coding.reading import PATH
 
 _GOAL = r"(?:Change the code: `[^`\n]+` becomes `[^`\n]+`|Raise each number behind `[^`\n]+` by \d+) in every file below \w+/"
-_ASKED = re.compile(rf"{_GOAL}|Now (?:set|add|delete)[^.\n]*")
+_ASKED = re.compile(rf"{_GOAL}|Now (?:set|add|delete)(?:[^.\n]|\.(?=\w))*")
 _CHANGED = re.compile(rf"(?:Edited|Wrote|Removed) ({PATH.pattern})\.|Changed so far: ([^\n]*?) and others")
 _SAID = re.compile(
-    rf"{_GOAL}|Now (?:set|add|delete)[^.\n]*|Never touch \w+/|Keep src/compat\.py, callers outside still use it|All error codes begin with ERR_"
+    rf"{_ASKED.pattern}|Never touch \w+/|Keep src/compat\.py, callers outside still use it|All error codes begin with ERR_"
     r"|Run the check right after the first file|Find out meanwhile which file configures the port, a later step needs it"
     r"|Choose a JSON library meanwhile, and ask `package_size` first: more than 50 MB cannot be deployed"
 )

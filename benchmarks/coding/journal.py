@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.coding.reading import View
-from benchmarks.coding.tasks import CHOSEN, COMPAT, ERRORS, FAVOURITE, OLD_PORT_FILE, PORT_FILE, REQUIREMENTS, Refactor, Task
+from benchmarks.coding.tasks import COMPAT, ERRORS, FAVOURITE, OLD_PORT_FILE, PORT_FILE, REQUIREMENTS, Refactor, Task
 
 ELEMENTS = ("goal", "done", "pending", "anchors", "do_not")
 NO_STEPS = frozenset({"trace", "write_handoff", "read_handoff", "compact_context"})
@@ -77,7 +77,8 @@ class Journal:
     def saw(self, view: View) -> None:
         """Take notice of a view: whether something has left it, and what of the work it shows."""
         self.last = view
-        self.tokens += sum(len(message.text) + sum(len(str(call["args"])) for call in getattr(message, "tool_calls", ())) for message in view.messages) // 4
+        # Four characters are about a token of code and English.
+        self.tokens += (sum(len(message.text) for message in view.messages) + sum(len(str(args)) for _, args, _ in view.calls)) // 4
         ids = [message.id or message.text for message in view.messages if message.type != "system"]
         if self._seen and not set(self._seen) <= set(ids):
             self.stages.append(self._stage(view))
@@ -90,7 +91,6 @@ class Journal:
         call_id = f"c{self._calls}"
         if tool in NO_STEPS:
             self._pending = None
-            self.facts |= {"port"} if str(args.get("text", "")).startswith(PORT_FILE) else {"library"} if args.get("text") == f"use {CHOSEN}" else set()
             return call_id
         self.steps += 1
         kind = self._kind(tool, args)
@@ -146,14 +146,12 @@ class Journal:
             return "repeated_search" if asked in self._asked else ""
         if tool == "read_file":
             return "read_again" if path in self._read or (path in self.done and path != COMPAT) else ""
-        if tool == "run_check":
-            return ""
+        return "" if tool == "run_check" else self._kind_of_change(tool, path, str(args.get("new_string") or args.get("content") or ""))
+
+    def _kind_of_change(self, tool: str, path: str, new: str) -> str:
         if self.task.banned in path.split("/"):
             return "broke"
-        new = str(args.get("new_string") or args.get("content") or "")
-        if path == REQUIREMENTS and FAVOURITE in new:
-            return "reopened"
-        if tool == "write_file" and path == COMPAT and COMPAT in self.done:
+        if (path == REQUIREMENTS and FAVOURITE in new) or (tool == "write_file" and path == COMPAT and COMPAT in self.done):
             return "reopened"
         if path == ERRORS and "\nE_" in new:
             return "broke"
@@ -182,11 +180,14 @@ class Journal:
                 "goal": _part(one in view.told for one in requests),
                 "done": _part(path in view.changed for path in self.done),
                 "pending": _part(path in planned and path not in view.changed for path in wanted),
-                "anchors": _part([*(path in view.text for path in pending if wanted), *([view.port_file == PORT_FILE] if "port" in self.facts else [])]),
+                "anchors": _part([*(path in view.text for path in wanted), *(view.port_file == one for one in self._places())]),
                 "do_not": _part(self._bans(view)),
             },
             called_open=sum(path in planned and path in self.done and path not in view.changed for path in self.done),
         )
+
+    def _places(self) -> list[str]:
+        return [PORT_FILE] if "port" in self.facts else []
 
     def _bans(self, view: View) -> list[bool]:
         found = [self.task.banned in view.bans]

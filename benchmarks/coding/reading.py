@@ -21,6 +21,7 @@ _ASKED = re.compile(
 )
 _BANNED = re.compile(r"Never touch (\w+)/")
 _PORT = re.compile(r"(config/[\w.]+toml) configures the port")
+_TOLD_CHANGED = re.compile(r"edit_file|delete_file|write_file|Changed so far:|^- \S+: (?:sha256|removed)")
 _FAILED = re.compile(r"failed|Error|refused|denied", re.IGNORECASE)
 _TRACE = re.compile(r"\[TRACE-(\d+)\](?: next:)? edit these for")
 
@@ -78,9 +79,8 @@ class View:
         """Files that can be seen to have been changed: by a call in sight, or by a line that says so."""
         found = {args["path"] for tool, args, result in self.calls if _is_changed(tool, result)}
         for line in self.told.splitlines():
-            is_step = ("edit_file" in line or "delete_file" in line or "write_file" in line) and not _FAILED.search(line)
-            if is_step or line.startswith(("Changed so far:", "- ")) and ("sha256" in line or ": removed" in line or "Changed so far:" in line):
-                found |= {path for path in PATH.findall(line) if path.split("/")[0] != ".ctxguard"}
+            if _TOLD_CHANGED.search(line) and not _FAILED.search(line):
+                found |= {path for path in PATH.findall(line) if not path.startswith(".ctxguard/")}
         return frozenset(found)
 
     @cached_property
@@ -113,8 +113,10 @@ class View:
     @property
     def keeps_compat(self) -> bool:
         """Whether the compatibility layer is wanted, as far as can be seen."""
-        is_gone = f"delete {COMPAT}" in self.told or any(COMPAT in line and ("removed" in line or "delete_file" in line) for line in self.told.splitlines())
-        return f"Keep {COMPAT}" in self.told and not is_gone and ("delete_file", COMPAT) not in {(tool, args.get("path")) for tool, args, _ in self.calls}
+        lines = [line for line in self.told.splitlines() if COMPAT in line]
+        is_gone = any(word in line for line in lines for word in (f"delete {COMPAT}", "removed", "delete_file"))
+        was_removed = any(tool == "delete_file" for tool, _, _ in self.calls)
+        return f"Keep {COMPAT}" in self.told and not is_gone and not was_removed
 
     def found(self, query: str) -> list[str] | None:
         """Return the files a search in sight found, `None` where there is none."""
@@ -151,8 +153,9 @@ class View:
         return request.old not in content or request.new in content
 
     def is_last(self, tool: str) -> bool:
-        """Say whether the newest call is one of this tool and came back."""
-        return bool(self.calls) and self.calls[-1][0] == tool and bool(self.calls[-1][2])
+        """Say whether the newest call is one of this tool and came back; a note about it does not count."""
+        calls = [call for call in self.calls if call[0] != "trace" or tool == "trace"]
+        return bool(calls) and calls[-1][0] == tool and bool(calls[-1][2])
 
 
 def _is_changed(tool: str, result: str) -> bool:

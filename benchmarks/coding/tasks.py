@@ -12,6 +12,9 @@ COMPAT, REQUIREMENTS, ERRORS = "src/compat.py", "requirements.txt", "src/errors.
 BANNED_FOLDERS = ("migrations", "vendor", "generated", "legacy")
 FAVOURITE, CHOSEN = "fastjson", "plainjson"
 TRIGGERS = (8_000, 12_000, 16_000)
+_SHARES = {"port": 0.5, "library": 0.5, "compat": 0.35, "codes": 0.35, "second": 0.4}
+"""How many of the tasks hold each part."""
+
 FILE_MOST = 0.4
 """Share of the trigger that one file may take."""
 
@@ -83,7 +86,7 @@ def generated(seed: int) -> Task:
     rng = random.Random(seed)  # noqa: S311 - a seed makes a task repeatable
     kind = KINDS[seed % len(KINDS)]
     count = rng.choice((3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 24, 30))
-    parts = tuple(part for part, share in (("port", 0.5), ("library", 0.5), ("compat", 0.35), ("codes", 0.35), ("second", 0.4)) if rng.random() < share)
+    parts = tuple(part for part, share in _SHARES.items() if rng.random() < share)
     return made(f"{seed}", seed, kind=kind, count=count, compactions=rng.randint(1, 5), parts=parts)
 
 
@@ -105,8 +108,8 @@ def made(name: str, seed: int, *, kind: str, count: int, compactions: int, parts
     second = (_refactor(rng, rng.choice(KINDS), "app", rng.randint(2, 6)),) if "second" in parts else ()
     refactors = (first, *second)
     steps = sum(len(one.sites) for one in refactors) + len(parts)
-    # A compaction takes the view from the trigger down to what stays: of a guard that is about half.
-    wanted = trigger * (1.1 + (compactions - 1) * 0.5)
+    # A compaction takes the view from the trigger down to what stays: with a guard's record of the work that is about two thirds.
+    wanted = trigger * (1.1 + (compactions - 1) * 0.36)
     size = int(min(trigger * FILE_MOST, max(150, wanted / steps - 250)))
     files, expected = _written(rng, refactors, size, banned)
     files |= _beside(rng, parts, size)
@@ -171,7 +174,10 @@ def _beside(rng: random.Random, parts: tuple[str, ...], size: int) -> dict[str, 
     return files
 
 
-def _asked(refactors: tuple[Refactor, ...], parts: tuple[str, ...], banned: str, files: Mapping[str, str]) -> tuple[dict[str, str | None], tuple[str, ...]]:
+def _asked(
+    refactors: tuple[Refactor, ...], parts: tuple[str, ...], banned: str, files: Mapping[str, str]
+) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    """Return what holds in the end of what is asked besides the changes, and what is asked, turn by turn."""
     opening, later = [refactors[0].ask, f"Never touch {banned}/."], []
     expected: dict[str, str | None] = {}
     if "early" in parts:
@@ -201,7 +207,7 @@ def _filler(rng: random.Random, tokens: int) -> str:
     left = tokens
     while left > 0:
         name, other = rng.choice(_WORDS), rng.choice(_WORDS)
-        lines.append(f"def {name}_of_{other}(value, other):\n    # {name} comes before {other} here, and is counted once.\n    return value + other\n")
+        lines.append(f"def {name}_of_{other}(one, two):\n    # {name} comes before {other} here, and is counted once.\n    return one + two\n")
         left -= 34
     return "".join(lines) or "\n"
 
@@ -209,4 +215,4 @@ def _filler(rng: random.Random, tokens: int) -> str:
 _ROOMS = ("orders", "billing", "stock", "mail", "users", "search", "export")
 _WORDS = """anchor basket candle desert ember falcon garden harbor island jacket kettle ladder meadow needle orchid pepper quarry ribbon saddle
 timber umbrella valley walnut yarrow zephyr acorn beacon canyon dagger engine feather glacier hammer ivory jungle kernel lantern marble nectar
-oyster pebble quiver rocket silver tunnel velvet willow""".split()
+oyster pebble quiver rocket silver tunnel velvet willow""".split()  # noqa: SIM905 - a list of words
