@@ -3,8 +3,8 @@
     python scripts/notebooks.py --check            every notebook shows what it prints today
     python scripts/notebooks.py --write [NAME...]  run them, and write what came out
 
-Needs the dependency group `docs`. Each runs in an empty folder. What differs from run to run (ids, times, addresses, folders) counts as equal, and of a
-picture only that there is one: what it shows is printed beside it.
+Needs the dependency group `docs`. Each runs in an empty folder. What differs from run to run (ids, times, addresses, folders) counts as equal, and of
+a picture only that there is one: what it shows is printed beside it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def faults(committed: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterator[str
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a kernel: no key, no setting of a tracer, no way out."""
     kept = {name: value for name, value in given.items() if not _SECRET.search(name)}
-    ways_out = {name: _NOWHERE for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")}
+    ways_out = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), _NOWHERE)
     inside = {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
     path = os.pathsep.join(filter(None, [str(ROOT), given.get("PYTHONPATH", "")]))
     return {**kept, **ways_out, **inside, "PYTHONPATH": path, "PYTHONHASHSEED": "0", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}

@@ -126,7 +126,7 @@ def test_a_notebook_that_fails_is_reported_and_not_written(tmp_path: Path, monke
 
 
 def test_the_notebooks_are_there_and_say_first_what_one_will_have() -> None:
-    """Each notebook of the list ran, starts with what one has at the end, reproduces a failure, and has a picture where one looks rather than reads."""
+    """Each notebook of the list ran, starts with what one has at the end, and has a picture where one looks rather than reads."""
     assert NAMES == sorted(path.stem for path in notebooks.NOTEBOOKS.glob("*.ipynb"))
     for name in NAMES:
         given = json.loads((notebooks.NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
