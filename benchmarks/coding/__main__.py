@@ -1,7 +1,7 @@
 """Coding agents over compactions: the same engineer on the same repositories, under five ways to keep its context.
 
     python -m benchmarks.coding                 200 tasks; prints, and writes `results/coding.json`
-    python -m benchmarks.coding --small         the five told cases and two more; writes nothing
+    python -m benchmarks.coding --small         the five told cases; writes nothing
     python -m benchmarks.coding --only ours     one arm anew; what `results/coding.json` holds of the others stays
 
 The agent is the same under all, and deterministic: what differs between arms is what each of them shows it.
@@ -26,7 +26,7 @@ from benchmarks.coding.tasks import Task, all_tasks
 from benchmarks.measuring import RESULTS, table, write
 
 TASKS = 200
-SMALL = 7
+SMALL = 5
 
 
 def outcomes_of(task: Task, names: Sequence[str] = arms.ARMS) -> list[Outcome]:
@@ -53,7 +53,7 @@ def measured(count: int, names: Sequence[str], *, workers: int) -> list[Outcome]
 def main(arguments: list[str]) -> int:
     """Measure, print, write. A told case that fails under our guard is a failure."""
     parser = argparse.ArgumentParser(description="Measure how coding agents come through compactions.")
-    parser.add_argument("--small", action="store_true", help="the five told cases and two more; write nothing")
+    parser.add_argument("--small", action="store_true", help="the five told cases; write nothing")
     parser.add_argument("--only", choices=arms.ARMS, help="measure one arm anew")
     parser.add_argument("--tasks", type=int, default=TASKS)
     parser.add_argument("--workers", type=int, default=2)
