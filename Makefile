@@ -32,7 +32,7 @@ docs: $(VENV)/.docs ## numbers in the docs are the measured ones; examples and n
 	$(BIN)/python scripts/numbers.py --check
 	$(BIN)/pytest tests/test_docs.py tests/scripts/test_site.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
-	$(if $(wildcard notebooks/*.ipynb),$(BIN)/pytest -o addopts= --nbmake notebooks)
+	$(BIN)/python scripts/notebooks.py --check
 
 wheel: $(VENV)/.dev ## the wheel holds the package and nothing else
 	$(BIN)/python scripts/check_wheel.py

@@ -571,6 +571,30 @@ def test_a_thread_is_erased(root: Path) -> None:
     assert handoff.maker.log.newest("t-1") is None
 
 
+def test_a_chinese_task(root: Path) -> None:
+    """Goal, prohibition and decision cross in the words they were said in."""
+    guard = coding_guard()
+    handoff = HandoffGuard(guard, root)
+    task = "把 src/cart.py 里的 total 改名为 sum_total。绝不要修改 migrations/ 目录。"
+    model = scripted(
+        step("edit_file", "c1", path="src/cart.py", **EDIT),
+        step("trace", "c2", state="decided", text="直接改名", why="调用处很少", rejected=[{"option": "保留别名", "why": "会掩盖旧的调用"}]),
+        step("trace", "c3", state="next", text="修改所有调用处", at=["src/商店.py::结账"]),
+        step("compact_context", "c4", reason="函数已改名"),
+        "好的",
+    )
+    go(agent_in(root, guard, handoff, model), task)
+    made = handoff.newest("t-1")
+    assert made is not None
+    assert task == made.goal
+    assert ["绝不要修改 migrations/ 目录。"] == [ban.text for ban in made.do_not if ban.why == "a person said so"]
+    assert ("直接改名", "保留别名") == (made.decisions[-1].chosen, made.decisions[-1].rejected[0].option)
+    assert "修改所有调用处" == made.next_action
+    (note,) = notes_in(model.seen[-1])
+    for part in (task, "绝不要修改 migrations/ 目录。", "保留别名", "修改所有调用处", "src/商店.py::结账"):
+        assert part in note
+
+
 def test_threads_of_any_name_have_folders_of_their_own(root: Path) -> None:
     """A thread's id leads nowhere: neither out of the folder, nor into another thread's."""
     guard = coding_guard()
