@@ -72,7 +72,9 @@ PARTS = (
     _search("search-core", "tests/core"),
     _search("search-records", "tests/records", "tests/backends", "tests/domain", "tests/memory"),
     _search("search-consents", "tests/graph/test_consent_machine.py"),
-    _search("search-graph", "tests/graph", "--ignore=tests/graph/test_consent_machine.py"),
+    _search("search-lives-1", "tests/graph/test_life_machine.py", "-k", "odd"),
+    _search("search-lives-2", "tests/graph/test_life_machine.py", "-k", "even"),
+    _search("search-graph", "tests/graph", "--ignore=tests/graph/test_consent_machine.py", "--ignore=tests/graph/test_life_machine.py"),
 )
 
 
