@@ -9,12 +9,11 @@ from typing import Any
 
 from langchain_ctxguard.core.shell_words import only_reads
 
-_LARGE = re.compile(
-    r"\bgit\s+(?:-\S+\s+)*(?:checkout|switch|reset|restore|clean|merge|rebase|stash|pull|cherry-pick|revert|am|apply)\b|\brm\s+(?:-\S*\s+)*-\S*[rR]|"
-    r"\b(?:mv|cp)\s+(?:-\S+\s+)*-\S*[rRa]|\bpatch\b|\bxargs\b|-exec\b|\bsed\s+.*-i.*[*{]|\b(?:prettier|black|isort|gofmt|rustfmt)\b.*(?:-w|--write|\.$|\s\.\s)|"
-    r"\bruff\s+(?:format|check\s+.*--fix)|\beslint\b.*--fix|\bfind\b.*-delete|\bgit\s+mv\b",
-    re.IGNORECASE,
-)
+_GIT_LARGE = frozenset("checkout switch reset restore clean merge rebase stash pull cherry-pick revert am apply mv".split())  # noqa: SIM905
+_GIT_WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
+_ALWAYS_LARGE = frozenset({"patch", "xargs", "rsync", "unzip", "tar"})
+_FORMATTERS = frozenset("black isort gofmt rustfmt prettier autopep8 yapf clang-format".split())  # noqa: SIM905
+_MANY = re.compile(r"[*?\[{]")
 _COMMAND_KEYS = ("command", "cmd", "commands", "script", "bash", "shell")
 
 
@@ -42,7 +41,38 @@ def is_large_change(command: str) -> bool:
     >>> is_large_change("git checkout main"), is_large_change("rm -rf build"), is_large_change("touch a.py")
     (True, True, False)
     """
-    return _LARGE.search(command) is not None
+    return any(_is_large(words) for words, _ in commands_of(command) if words)
+
+
+def _is_large(words: list[str]) -> bool:  # noqa: PLR0911 - one line for each kind of command
+    name, rest = words[0].rsplit("/", 1)[-1], words[1:]
+    flags = "".join(word[1:] for word in rest if re.fullmatch(r"-[A-Za-z]+", word))
+    match name:
+        case "git":
+            return _git_command(rest) in _GIT_LARGE
+        case "rm" | "cp":
+            return bool({"r", "R", "a"} & set(flags)) or "--recursive" in rest or any(map(_MANY.search, rest))
+        case "mv":
+            return any(map(_MANY.search, rest)) or sum(not word.startswith("-") for word in rest) > 2  # noqa: PLR2004 - one file to one place
+        case "find":
+            return bool({"-delete", "-exec", "-execdir"} & set(rest))
+        case "sed":
+            return "i" in flags and any(map(_MANY.search, rest[1:]))
+        case "ruff" | "eslint":
+            return "format" in rest or "--fix" in rest
+        case _:
+            return name in _ALWAYS_LARGE or name in _FORMATTERS
+
+
+def _git_command(words: list[str]) -> str:
+    """Return which command of git it is, its own options passed over."""
+    waits = False
+    for word in words:
+        if waits or word.startswith("-"):
+            waits = not waits and word in _GIT_WITH_VALUE
+            continue
+        return word
+    return ""
 
 
 def words_of(command: str) -> Iterator[str]:
@@ -102,6 +132,7 @@ def _is_end(word: str) -> bool:
 def _lexed(command: str) -> list[str]:
     lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|()<>\n")
     lexer.whitespace = " \t\r"
+    lexer.whitespace_split = True
     lexer.commenters = ""
     try:
         return list(lexer)

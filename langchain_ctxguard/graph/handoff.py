@@ -330,6 +330,8 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
     def purge_thread(self, thread: str) -> int:
         """Erase the words of a thread's work log and hand-overs on record; files in the workspace are the workspace's."""
         self.watch.forget(thread)
+        # Losing what is remembered costs a reading; keeping it would show what was erased.
+        self._leads = Bounded(256)
         return self.worklog.purge_thread(thread) + self.maker.log.purge_thread(thread) + self.reconciler.purge_thread(thread)
 
     def waive(self, thread: str, what: WaivedPart = "all", *, by: str, reason: str, namespace: str = "") -> None:

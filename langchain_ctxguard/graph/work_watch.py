@@ -68,7 +68,9 @@ class WorkWatch:
         self._saved = saved
         self._redact = redact
         self._before: Bounded[tuple[int, dict[str, FileFact]]] = Bounded(_CALLS)
-        self._latest: Bounded[tuple[int, FileFact]] = Bounded(_CALLS)
+        self._ended: Bounded[int] = Bounded(_CALLS)
+        self._running: dict[Any, frozenset[str]] = {}
+        self._lock = threading.Lock()
         self._count = itertools.count(1)
         self._threads: Bounded[_Thread] = Bounded(_THREADS)
         self._begun: Bounded[bool] = Bounded(_THREADS)
@@ -82,20 +84,29 @@ class WorkWatch:
         if request.thread and is_large(request, names) and self._waits(request.thread):
             self.save(request.thread)
         number = next(self._count)
+        with self._lock:
+            self._running[_key(request)] = frozenset(names)
+            while len(self._running) > _CALLS:
+                self._running.pop(next(iter(self._running)))
         self._before.put(_key(request), (number, {name: self._files.fact(name) for name in names}))
         return None
 
     def after(self, call: CallAtWork, ran: Ran) -> None:
         """Put what a call changed into the log; see `ports.WorkRecord`."""
         request = call.request
+        with self._lock:
+            self._running.pop(_key(request), None)
         known = self._before.get(_key(request))
         if known is None or not request.thread or ran.outcome == "paused":
             return
         self._before.drop(_key(request))
-        began, seen = known
-        # Of calls that run side by side each answers for what changed since the last of them was looked at.
-        before = {name: self._since(began, name, fact) for name, fact in seen.items()}
+        began, before = known
         is_done = ran.outcome == "finished" and ran.error is None and not _failed(ran.value)
+        if not is_done:
+            # What changed meanwhile may be another's doing, and this one says that it did nothing.
+            before = {name: fact for name, fact in before.items() if not self._was_shared(began, name)}
+        for name in known[1]:
+            self._ended.put(name, next(self._count))
         entry = self.entry_of(request, before, is_done=is_done)
         if entry is not None:
             self.add(request.thread, [entry])
@@ -103,8 +114,6 @@ class WorkWatch:
     def entry_of(self, request: ToolRequest, before: Mapping[str, FileFact], *, is_done: bool) -> WorkEntry | None:
         """Return the entry of a call that ran, `None` where it changed nothing that anybody can see."""
         after = {name: self._files.fact(name) for name in before}
-        for name, fact in after.items():
-            self._latest.put(name, (next(self._count), fact))
         changed = tuple(name for name, fact in after.items() if _differs(before[name], fact))
         # Where nobody can see the files, a tool that says it succeeded is what there is to go by.
         unseen = tuple(name for name, fact in after.items() if not fact.is_known) if is_done and _says_it_writes(request.tool) else ()
@@ -132,9 +141,10 @@ class WorkWatch:
         (left,) = Redaction(self._redact).message(AIMessage("", tool_calls=[call])).tool_calls  # type: ignore[attr-defined]  # a copy of an AI message
         return step_text(tool, left["args"])
 
-    def _since(self, began: int, name: str, fact: FileFact) -> FileFact:
-        number, latest = self._latest.get(name) or (0, fact)
-        return latest if number > began else fact
+    def _was_shared(self, began: int, name: str) -> bool:
+        """Say whether another call on the same file ran while one did."""
+        with self._lock:
+            return (self._ended.get(name) or 0) > began or any(name in names for names in self._running.values())
 
     def add(self, thread: str, entries: Sequence[WorkEntry]) -> None:
         """Take entries in: onto the log where it is begun, else into what waits."""

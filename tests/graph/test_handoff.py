@@ -101,6 +101,21 @@ async def test_what_took_effect_outlives_a_compaction(root: Path, is_async: bool
     assert [] == check_provider_valid(view)
 
 
+def test_the_same_words_about_other_places_are_other_work(root: Path) -> None:
+    """Two notes of what is next that differ in their places alone are both handed over, and both are shown."""
+    guard = coding_guard()
+    handoff = HandoffGuard(guard, root)
+    notes = [step("trace", f"c{number}", state="next", text="rename here", at=[f"src/{number}.py"]) for number in (1, 2)]
+    model = scripted(*notes, step("compact_context", "c3", reason="planned"), "done")
+    go(agent_in(root, guard, handoff, model), TASK)
+    made = handoff.newest("t-1")
+    assert made is not None
+    assert ["src/1.py", "src/2.py"] == [str(place) for item in made.not_done for place in item.places]
+    (note,) = notes_in(model.seen[-1])
+    assert "rename here @ src/1.py" in note
+    assert "rename here @ src/2.py" in note
+
+
 def test_a_run_that_never_nears_a_compaction_leaves_nothing(root: Path) -> None:
     """No file, no work log, no hand-over, no call of a model but the agent's own."""
     guard = coding_guard(store="memory://")
@@ -569,6 +584,30 @@ def test_a_thread_is_erased(root: Path) -> None:
     assert guard.purge_thread("t-1").work > 0
     assert () == handoff.entries("t-1")
     assert handoff.maker.log.newest("t-1") is None
+
+
+def test_a_chinese_task(root: Path) -> None:
+    """Goal, prohibition and decision cross in the words they were said in."""
+    guard = coding_guard()
+    handoff = HandoffGuard(guard, root)
+    task = "把 src/cart.py 里的 total 改名为 sum_total。绝不要修改 migrations/ 目录。"
+    model = scripted(
+        step("edit_file", "c1", path="src/cart.py", **EDIT),
+        step("trace", "c2", state="decided", text="直接改名", why="调用处很少", rejected=[{"option": "保留别名", "why": "会掩盖旧的调用"}]),
+        step("trace", "c3", state="next", text="修改所有调用处", at=["src/商店.py::结账"]),
+        step("compact_context", "c4", reason="函数已改名"),
+        "好的",
+    )
+    go(agent_in(root, guard, handoff, model), task)
+    made = handoff.newest("t-1")
+    assert made is not None
+    assert task == made.goal
+    assert ["绝不要修改 migrations/ 目录。"] == [ban.text for ban in made.do_not if ban.why == "a person said so"]
+    assert ("直接改名", "保留别名") == (made.decisions[-1].chosen, made.decisions[-1].rejected[0].option)
+    assert "修改所有调用处" == made.next_action
+    (note,) = notes_in(model.seen[-1])
+    for part in (task, "绝不要修改 migrations/ 目录。", "保留别名", "修改所有调用处", "src/商店.py::结账"):
+        assert part in note
 
 
 def test_threads_of_any_name_have_folders_of_their_own(root: Path) -> None:

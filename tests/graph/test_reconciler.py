@@ -304,6 +304,16 @@ def test_a_check_that_names_no_file_leaves_the_agents_own_open(root: Path) -> No
     assert not is_held(desk.write("b.py", "b = 2\n"))
 
 
+def test_a_file_whose_loss_the_check_names_may_be_made_again(root: Path) -> None:
+    """It is not there, so only its name can open it."""
+    desk = Desk(root, check=[sys.executable, "-B", "-c", "import sys; sys.path.insert(0, '.'); import a"])
+    desk.call("delete_file", file_path="a.py")
+    desk.compact()
+    assert is_held(desk.write("b.py", "b = 2\n"))
+    assert not is_held(desk.write("a.py", "a = 2\n"))
+    assert not is_held(desk.write("b.py", "b = 2\n"))
+
+
 @pytest.mark.parametrize("what", ["all", "check", "contradictions"])
 def test_a_person_may_waive_what_was_found_and_it_is_on_record(root: Path, what: Any) -> None:
     """The part that is waived, and no other."""
