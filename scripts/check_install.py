@@ -1,7 +1,7 @@
 """Build sdist and wheel, install the wheel in clean environments, and use it there: one for each supported Python that this machine has.
 
-`python scripts/check_install.py` takes the newest dependencies. With `--lowest` it takes the oldest that `pyproject.toml` allows, and runs the tests of
-`LOWEST` over them. Needs `uv`, which the group `install` brings.
+`python scripts/check_install.py` takes the newest dependencies. With `--lowest` it takes the oldest that `pyproject.toml` allows, and runs the
+tests of `LOWEST` over them. Needs `uv`, which the group `install` brings.
 """
 
 from __future__ import annotations
