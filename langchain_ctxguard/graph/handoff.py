@@ -134,10 +134,18 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
             mode=mode,
             waive=waive,
             record=turns.engine.record,
+            redact=turns.extensions.redact,
         )
         """Holds plan, work log and workspace against each other."""
 
-        repeats = RepeatGuard(self.workspace.files, reconciliations, entries=entries, decisions=self._decisions, record=turns.engine.record)
+        repeats = RepeatGuard(
+            self.workspace.files,
+            reconciliations,
+            entries=entries,
+            decisions=self._decisions,
+            record=turns.engine.record,
+            redact=turns.extensions.redact,
+        )
         self.reconciling: Reconciling = AtWork(self.reconciler, repeats)
         """What has a say in each call."""
 

@@ -756,10 +756,14 @@ def test_a_redactor_sees_what_is_handed_over(root: Path) -> None:
         step("write_file", "c1", path="conf.py", content=f"KEY = '{key}'\n"),
         step("execute", "c2", command=f"echo {key} > key.txt"),
         step("trace", "c3", state="decided", text=f"use {key}", rejected=[{"option": f"another than {key}", "why": key}]),
+        step("write_handoff", "c5", next_action=f"rotate {key}"),
         step("compact_context", "c4", reason="x"),
         "done",
     )
     go(agent_in(root, guard, handoff, model), f"Use {key}. Never print {key}.")
+    assert handoff.maker.log.numbered("t-1", 1).next_action == "rotate [key]"  # type: ignore[union-attr]  # it is there
+    planned = handoff.maker.made([], None, thread="t-2", namespace="", entries=(), todos=((f"print {key}", "open"),))
+    assert ["print [key]"] == [item.text for item in planned.not_done]
     assert ["conf.py", "key.txt"] == [state.path for entry in handoff.entries("t-1") for state in entry.files]
     texts = [path.read_text(encoding="utf-8") for path in (root / ".ctxguard").rglob("*") if path.is_file()]
     texts += [entry.model_dump_json() for entry in handoff.entries("t-1")]
