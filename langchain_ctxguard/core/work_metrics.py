@@ -10,11 +10,13 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from langchain_ctxguard.core.commands import command_in, reads_only
 from langchain_ctxguard.core.evidence import effect_of
+from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.results import results_in
 from langchain_ctxguard.core.roles import calls_of
 from langchain_ctxguard.core.terms import fold
 from langchain_ctxguard.core.worklog import effect_digest
 from langchain_ctxguard.domain.handoff import Handoff
+from langchain_ctxguard.domain.handoff_blocks import HandoffItem
 from langchain_ctxguard.domain.work_metrics import Recovery, WorkMetrics
 from langchain_ctxguard.domain.worklog import WorkEntry, WorkState
 
@@ -145,19 +147,30 @@ def _reopening(entries: Sequence[WorkEntry]) -> list[WorkEntry]:
 
 
 def _called_open(handoffs: Sequence[Handoff], entries: Sequence[WorkEntry]) -> int:
-    """Count the items of the newest hand-over of each kind that are called open though a later step is logged at each of their places."""
-    count = 0
-    for handoff in handoffs:
-        for item in handoff.not_done:
-            places = {str(place) for place in item.places}
-            done = {
-                str(place)
-                for entry in entries
-                if entry.state is WorkState.DONE and (item.trace or 0) < entry.number <= handoff.trace
-                for place in entry.places
-            }
-            count += bool(places) and item.trace is not None and places <= done
-    return count
+    """Count the items that hand-overs call open though the log they knew has them finished."""
+    return sum(_is_finished(item, [entry for entry in entries if entry.number <= handoff.trace]) for handoff in handoffs for item in handoff.not_done)
+
+
+def _is_finished(item: HandoffItem, entries: Sequence[WorkEntry]) -> bool:
+    """Say whether the log has an item finished: an entry closes it, or a later step stands at each of its places or says the same words.
+
+    Of an item that no entry of the log says, nobody knows whether a step came before it or after: it is not counted. Words that are only alike do not
+    count either, for a step that speaks of the same thing need not have finished it.
+    """
+    if item.trace is None:
+        return False
+    later = [entry for entry in entries if entry.number > item.trace]
+    if any(item.trace in entry.closes for entry in later):
+        return True
+    done = [entry for entry in later if entry.state is WorkState.DONE]
+    places = {str(place) for place in item.places}
+    is_there = bool(places) and places <= {str(place) for entry in done for place in entry.places}
+    return is_there or _label(item.text) in {_label(entry.text) for entry in done}
+
+
+def _label(text: str) -> str:
+    """Return words as open items are told apart by, see `core.items.item_of`; a full stop makes no other item."""
+    return folded(text).strip(" .。!！")
 
 
 def _to_first_correct(steps: Sequence[_Step], wasted: set[str], end: int) -> int | None:

@@ -70,7 +70,7 @@ class WorkMetrics(Value):
     """Proposals and decisions for an option that was turned down before."""
 
     finished_called_open: NonNegativeInt = 0
-    """What hand-overs call not done though a later step at its place is."""
+    """What hand-overs call not done though the log has it finished: closed, or done later at the same places or in the same words."""
 
     failed_steps: NonNegativeInt = 0
     wasted_steps: NonNegativeInt = 0

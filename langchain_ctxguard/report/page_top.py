@@ -11,6 +11,7 @@ from langchain_ctxguard.report.document import Answer, Inline, Line, Link, Mark
 from langchain_ctxguard.report.page_cache import share_words
 from langchain_ctxguard.report.page_compactions import named, summed
 from langchain_ctxguard.report.page_versions import back_words
+from langchain_ctxguard.report.page_work import work_words
 from langchain_ctxguard.report.story import Compaction, Report, Rule
 from langchain_ctxguard.report.words import OUTCOMES, count, joined, listed, moment, spans
 
@@ -102,6 +103,8 @@ def _happened(report: Report) -> Iterator[str]:
         last = report.restored[-1]
         often = "once, to" if len(report.restored) == 1 else f"{len(report.restored)} times, last to"
         yield f"Somebody went back {often} version {last.restores}."
+    if report.work is not None and not report.work.note:
+        yield work_words(report.work)
     denied = sum(action.decision == "deny" for action in report.actions)
     if denied:
         yield f"{count(denied, 'tool call').capitalize()} {'was' if denied == 1 else 'were'} denied."
