@@ -141,7 +141,7 @@ class _Reading:
             actions=tuple(actions_of(self._store, self._place, self._calls, consents=self._reader, said=kept.calls())),
             actions_note="" if self._calls else "No tool call is on record: no tool of this thread was guarded by a policy and this store.",
             cache_note="" if self._model_calls.calls else "Model calls are not on record. Add `ReportRecorder(store)` to the hooks of the guard.",
-            work=work_of(self._store, self._place, kept.by_position, self._versions, self._attempts, has_state=messages is not None),
+            work=work_of(self._store, self._place, kept.by_position, has_state=messages is not None),
             consents=tuple(words),
             consents_note=words_note,
             going_back=tuple(self._going_back()),

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.core.render import render_decision
 from langchain_ctxguard.core.status_text import contradiction_line
 from langchain_ctxguard.core.work_metrics import measured
-from langchain_ctxguard.domain.context_version import Attempt, ContextPlace, ContextVersion
+from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.reconcile import (
     Began,
     Checked,
@@ -24,7 +24,7 @@ from langchain_ctxguard.domain.reconcile import (
     Stated,
     Waived,
 )
-from langchain_ctxguard.domain.work_metrics import Recovery, WorkMetrics
+from langchain_ctxguard.domain.work_metrics import WorkMetrics
 from langchain_ctxguard.errors import StoreError
 from langchain_ctxguard.records import handoffs, reconcile, worklog
 from langchain_ctxguard.records.recoveries import RecoveryLog
@@ -40,8 +40,6 @@ def work_of(
     store: HasLog,
     place: ContextPlace,
     messages: Mapping[int, BaseMessage],
-    versions: Sequence[ContextVersion],
-    attempts: Sequence[Attempt],
     *,
     has_state: bool,
 ) -> Work | None:
@@ -51,8 +49,6 @@ def work_of(
         store: A `GuardStore`.
         place: The context.
         messages: Those that are to be had, by their position in the conversation.
-        versions: Of the context, oldest first.
-        attempts: At compactions, oldest first.
         has_state: Whether the messages still in sight are among them.
     """
     try:
@@ -68,7 +64,7 @@ def work_of(
         return None
     entries = [one.entry for one in steps if one.entry is not None and one.entry.namespace == place.namespace]
     said = _said(messages)
-    metrics = measured(said, entries, _placed(recoveries, versions, attempts), [one.handoff for one in given if one.handoff is not None])
+    metrics = measured(said, entries, recoveries, [one.handoff for one in given if one.handoff is not None])
     is_erased = any(one.entry is None for one in steps) or any(one.handoff is None for one in given)
     return Work(
         steps=tuple(map(_step, steps)),
@@ -86,13 +82,6 @@ def _said(messages: Mapping[int, BaseMessage]) -> list[BaseMessage]:
     while len(found) in messages:
         found.append(messages[len(found)])
     return found
-
-
-def _placed(recoveries: Sequence[Recovery], versions: Sequence[ContextVersion], attempts: Sequence[Attempt]) -> list[Recovery]:
-    """Return the recoveries with their compactions where they lie in the whole conversation: a state may hold its end alone."""
-    kept = {one.version: one.record.kept_messages for one in attempts if one.version is not None}
-    ends = {one.number: one.archived_from + one.archived + kept[one.number] for one in versions if one.archive and one.number in kept}
-    return [one.model_copy(update={"at_message": ends.get(one.version, one.at_message)}) for one in recoveries]
 
 
 def _note(metrics: WorkMetrics, said: Sequence[BaseMessage], *, has_state: bool, is_erased: bool) -> str:
