@@ -66,12 +66,15 @@ PARTS = (
     _module("version_trials", is_short=False, quick=None),
     _module("consents", is_short=False, quick=None),
     _module("storage", is_short=False, quick=None),
+    _module("coding", is_short=False),
     _module("soak", is_short=False, quick=None),
     _module("mutants", is_short=False, quick=None),
     _search("search-core", "tests/core"),
     _search("search-records", "tests/records", "tests/backends", "tests/domain", "tests/memory"),
     _search("search-consents", "tests/graph/test_consent_machine.py"),
-    _search("search-graph", "tests/graph", "--ignore=tests/graph/test_consent_machine.py"),
+    _search("search-lives-1", "tests/graph/test_life_machine.py", "-k", "odd"),
+    _search("search-lives-2", "tests/graph/test_life_machine.py", "-k", "even"),
+    _search("search-graph", "tests/graph", "--ignore=tests/graph/test_consent_machine.py", "--ignore=tests/graph/test_life_machine.py"),
 )
 
 
@@ -105,6 +108,7 @@ def main() -> int:
             STATE.write_text(json.dumps({"commit": _commit(), "done": done}), encoding="utf-8")
     if not given.quick:
         subprocess.run([sys.executable, "scripts/numbers.py"], cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "scripts/picture.py"], cwd=ROOT, check=True)
     if failed:
         print(f"failed: {', '.join(failed)}", flush=True)
     return 1 if failed else 0

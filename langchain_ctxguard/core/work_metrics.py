@@ -17,11 +17,15 @@ from langchain_ctxguard.core.terms import fold
 from langchain_ctxguard.core.worklog import effect_digest
 from langchain_ctxguard.domain.handoff import Handoff
 from langchain_ctxguard.domain.handoff_blocks import HandoffItem
+from langchain_ctxguard.domain.reconcile import RECONCILE_RULE
 from langchain_ctxguard.domain.work_metrics import Recovery, WorkMetrics
 from langchain_ctxguard.domain.worklog import WorkEntry, WorkState
 
 NO_STEPS = frozenset({"trace", "write_handoff", "read_handoff", "compact_context"})
 """Tools about the work; calling them is no step of it."""
+
+
+_NOT_RUN = ("denied", "held")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class _Step:
     is_change: bool
     is_failed: bool
     said: str
-    """What the guard did with it: `denied`, `answered`, ...; empty: the tool ran."""
+    """What the guard did with it: `denied`, `held`, `answered`, ...; empty: the tool ran."""
 
 
 def measured(
@@ -55,8 +59,9 @@ def measured(
     turned_down = {step.call_id for step in steps if step.said == "answered"} - edits - searches
     reopened = turned_down | {entry.tool_call_id for entry in _reopening(entries)}
     breaks = {step.call_id for step in steps if step.said == "denied"}
-    failed = {step.call_id for step in steps if step.is_failed and step.said != "denied"}
-    wasted = failed | breaks | edits | searches | turned_down
+    held = {step.call_id for step in steps if step.said == "held"}
+    failed = {step.call_id for step in steps if step.is_failed and step.said not in _NOT_RUN}
+    wasted = failed | breaks | held | edits | searches | turned_down
     first = next((step.at for step in steps if step.call_id in wasted), None)
     return WorkMetrics(
         steps=len(steps),
@@ -93,7 +98,10 @@ def _steps(messages: Sequence[BaseMessage]) -> list[_Step]:
 def _said(message: ToolMessage) -> str:
     artifact = message.artifact
     about = artifact.get("ctxguard") if isinstance(artifact, Mapping) else None
-    return str(about.get("kind", "")) if isinstance(about, Mapping) else ""
+    if not isinstance(about, Mapping):
+        return ""
+    # What a contradiction held runs when it comes again: no rule spoke against it.
+    return "held" if about.get("kind") == "denied" and list(about.get("rules") or ()) == [RECONCILE_RULE] else str(about.get("kind", ""))
 
 
 def _repeated(steps: Sequence[_Step], entries: Sequence[WorkEntry]) -> tuple[set[str], set[str]]:
@@ -104,7 +112,7 @@ def _repeated(steps: Sequence[_Step], entries: Sequence[WorkEntry]) -> tuple[set
     edits: set[str] = set()
     searches: set[str] = set()
     for step in steps:
-        if step.said == "denied":
+        if step.said in _NOT_RUN:
             continue
         if not step.is_change:
             if not step.is_failed and step.effect in seen:
@@ -170,7 +178,7 @@ def _is_finished(item: HandoffItem, entries: Sequence[WorkEntry]) -> bool:
 
 def _label(text: str) -> str:
     """Return words as open items are told apart by, see `core.items.item_of`; a full stop makes no other item."""
-    return folded(text).strip(" .。!！")
+    return " ".join(folded(text).split()).strip(" .。!！")
 
 
 def _to_first_correct(steps: Sequence[_Step], wasted: set[str], end: int) -> int | None:

@@ -86,7 +86,7 @@ def _of_steps(metrics: WorkMetrics) -> Iterator[list[Line]]:
     yield _counted("Repeated edits", metrics.repeated_edits, "calls that would do again what was done and not undone")
     yield _counted("Repeated searches", metrics.repeated_searches, "the same look with no change between")
     yield _counted("Failed steps", metrics.failed_steps, "calls that ran and failed")
-    yield _counted("Wasted steps", metrics.wasted_steps, "failed, refused, repeated or reopened, each once")
+    yield _counted("Wasted steps", metrics.wasted_steps, "failed, refused or held, repeated or reopened, each once")
     stage = "none" if metrics.first_failure is None else f"{metrics.first_failure:,}"
     yield ["Stage of the first wasted step", stage, "how many compactions lay before it"]
 

@@ -181,6 +181,9 @@ class Action(Value):
     decision: Literal["allow", "ask", "deny"] | None = None
     """The last verdict; `None`: there is none on record."""
 
+    is_answered: bool = False
+    """It was answered in the tool's place: in effect already, or turned down before."""
+
     allowed_by: str
     """Who allowed it, in a sentence."""
 

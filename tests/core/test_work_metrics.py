@@ -95,6 +95,14 @@ def test_refusals_failures_and_reopened_decisions_are_counted() -> None:
     assert (None,) == found.steps_to_first_correct
 
 
+def test_what_a_contradiction_held_breaks_no_rule() -> None:
+    """It cost a step, and runs when it comes again: neither a break nor a repetition."""
+    messages = conversation(("edit_file", EDIT, "Denied"), ("edit_file", EDIT, "edited"), kinds={0: "denied"})
+    messages[2].artifact = {"ctxguard": {"kind": "denied", "rules": ["reconcile"]}}  # type: ignore[attr-defined]  # a tool's result
+    found = measured(messages)
+    assert (0, 0, 0, 1) == (found.constraint_breaks, found.repeated_edits, found.failed_steps, found.wasted_steps)
+
+
 def test_a_decision_for_what_was_turned_down_is_reopened() -> None:
     """Also where nobody held it up."""
 

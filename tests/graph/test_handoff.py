@@ -101,6 +101,21 @@ async def test_what_took_effect_outlives_a_compaction(root: Path, is_async: bool
     assert [] == check_provider_valid(view)
 
 
+def test_the_same_words_about_other_places_are_other_work(root: Path) -> None:
+    """Two notes of what is next that differ in their places alone are both handed over, and both are shown."""
+    guard = coding_guard()
+    handoff = HandoffGuard(guard, root)
+    notes = [step("trace", f"c{number}", state="next", text="rename here", at=[f"src/{number}.py"]) for number in (1, 2)]
+    model = scripted(*notes, step("compact_context", "c3", reason="planned"), "done")
+    go(agent_in(root, guard, handoff, model), TASK)
+    made = handoff.newest("t-1")
+    assert made is not None
+    assert ["src/1.py", "src/2.py"] == [str(place) for item in made.not_done for place in item.places]
+    (note,) = notes_in(model.seen[-1])
+    assert "rename here @ src/1.py" in note
+    assert "rename here @ src/2.py" in note
+
+
 def test_a_run_that_never_nears_a_compaction_leaves_nothing(root: Path) -> None:
     """No file, no work log, no hand-over, no call of a model but the agent's own."""
     guard = coding_guard(store="memory://")

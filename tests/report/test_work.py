@@ -84,7 +84,7 @@ def test_the_numbers_are_those_of_the_guard(run: Worked, report: Report) -> None
     metrics = work_in(report).metrics
     assert metrics == run.handoff.metrics(run.thread, run.agent.get_state(thread()).values)
     assert metrics is not None
-    assert (2, 1, 1, 1, 1, 1) == (
+    assert (2, 0, 1, 1, 1, 1) == (
         metrics.compactions, metrics.constraint_breaks, metrics.repeated_edits, metrics.repeated_searches, metrics.failed_steps,
         metrics.reopened_decisions,
     )  # fmt: skip
@@ -92,12 +92,23 @@ def test_the_numbers_are_those_of_the_guard(run: Worked, report: Report) -> None
     assert [5.0, 5.0] == [one.score for one in metrics.recoveries]
     markdown = render_markdown(document_of(report))
     for row in (
-        "| Constraint breaks | **1** |", "| Repeated edits | 1 |", "| Repeated searches | 1 |", "| Reopened decisions | 1 |",
+        "| Constraint breaks | 0 |", "| Repeated edits | 1 |", "| Repeated searches | 1 |", "| Reopened decisions | 1 |",
         "| Finished work called open | 0 |", "| Wasted steps | 5 |", "| Stage of the first wasted step | 0 |", "| Compactions | 2 |",
         "| Recovery elements, worst | 5.0 |",
     ):  # fmt: skip
         assert row.replace("**", "") in markdown
     assert "none came" in markdown
+
+
+def test_what_was_answered_in_a_tools_place_is_not_told_as_denied(report: Report) -> None:
+    """In effect already, or turned down before: the page says so; what a contradiction held was denied."""
+    actions = {action.call_id: action for action in report.actions}
+    assert "in effect already" in actions["edit5"].allowed_by
+    assert "turned down before" in actions["pip1"].allowed_by
+    assert [True, True, False] == [actions[name].is_answered for name in ("edit5", "pip1", "edit3")]
+    markdown = render_markdown(document_of(report))
+    assert "1 tool call was denied" in markdown
+    assert "2 answered in the tool's place" in markdown
 
 
 def test_without_the_state_it_says_what_was_counted(run: Worked) -> None:
