@@ -177,8 +177,8 @@ def _is_finished(item: HandoffItem, entries: Sequence[WorkEntry]) -> bool:
 
 
 def _label(text: str) -> str:
-    """Return words as open items are told apart by, see `core.items.item_of`; a full stop makes no other item."""
-    return " ".join(folded(text).split()).strip(" .。!！")
+    """Return words as open items are told apart by, see `core.items.item_of`; neither a capital letter nor a full stop makes another one."""
+    return fold(folded(text)).strip(" .。!！")
 
 
 def _to_first_correct(steps: Sequence[_Step], wasted: set[str], end: int) -> int | None:
