@@ -438,7 +438,7 @@ class Bench:
         found = material.evidence.model_copy(
             update={"fields": self._fields_shown, "carried": carried, "carried_bare": self.is_bare, "stated": self._stated[0], "retold": self._retold}
         )
-        evidence = bounded_evidence(found, max_tokens=bounds.evidence, count=self.count, carried_tokens=bounds.carried)
+        evidence = bounded_evidence(found, max_tokens=bounds.evidence, count=self.count, carried_tokens=bounds.carried, quoted_tokens=bounds.quoted)
         evidence = with_files_listed(evidence, max_tokens=bounds.summary, count=self.count)
         summary = bounded_summary(summary, version=version, max_tokens=bounds.summary, count=self.count, files=listed_files(evidence))
         seed = canonical_json([self.plan.nonce, version, kept.cut.model_dump(), summary.model_dump(mode="json"), evidence.model_dump(mode="json")])

@@ -32,9 +32,10 @@ from langchain_ctxguard.core.effects import (
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.invariants import Broken
 from langchain_ctxguard.core.lexicon import language_of
-from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, modest, widened
+from langchain_ctxguard.core.material import Bounds, bounds_of, can_gain, choice_of, material_of, modest, widened
 from langchain_ctxguard.core.objection import STOPPED, objected
 from langchain_ctxguard.core.provenance import Sources
+from langchain_ctxguard.core.quoted import shown_beside, with_quotes
 from langchain_ctxguard.core.redact import WITHHELD, Redaction
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, last_request, text_of
@@ -53,6 +54,9 @@ __all__ = ["Compacted", "Plan", "Situation", "compaction_flow"]
 
 DROP_OLDEST = "drop_oldest"
 """Strategy of a version that was made without a summary, because the window was full."""
+
+_CUTS = 3
+"""How often a budget is cut anew because what leaves brought more to quote."""
 
 COOL_DOWN = 1.2
 """After a rejected compaction the view must grow by this factor before the next attempt."""
@@ -149,12 +153,17 @@ def _bench(
             yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, reason))
         return (yield from _left_alone(record, reason))
     bounds = bounds_of(situation, plan, repaired, count, tokens_before=tokens_before)
-    choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
-    if plan.limit is not None and not choice.fits and choice.needed > plan.limit and (is_full or plan.goal == plan.limit):
-        yield from _refused(record, _does_not_fit(choice.needed, plan.limit, len(situation.rules)))
-    if choice.at == 0 and not elided:
-        return (yield from _left_alone(record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it."))
-    material = material_of(situation, plan, choice.at, elided, count)
+    for _ in range(_CUTS):
+        choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
+        if plan.limit is not None and not choice.fits and choice.needed > plan.limit and (is_full or plan.is_callers_budget):
+            yield from _refused(record, _does_not_fit(choice.needed, plan.limit, situation, bounds))
+        if choice.at == 0 and not elided:
+            return (yield from _left_alone(record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it."))
+        material = material_of(situation, plan, choice.at, elided, count)
+        room = bounds.quoted
+        bounds, material = with_quotes(bounds, material, plan, count, tokens_before=tokens_before)
+        if bounds.quoted <= room or not plan.is_callers_budget:
+            break
     if not is_full and plan.must_gain and not can_gain(material, bounds, situation, plan.settings, count):
         return (yield from _left_alone(record, "What could leave the view is too little to gain anything by it."))
     return Bench(situation, plan, material, modest(widened(bounds, choice, plan), material, situation, count), count)
@@ -340,6 +349,7 @@ def _request(bench: Bench) -> SummaryRequest:
         must_keep=bench.plan.must_keep,
         language=language_of(said) or (None if previous is None else previous.language),
         fields=None if bench.plan.fields is None else bench.watched.leaving,
+        shown=shown_beside(bench.bounds, bench.material, bench.count),
     )
 
 
@@ -478,10 +488,11 @@ def _rules_missing(missing: tuple[str, ...], where: str) -> RetentionError:
     )
 
 
-def _does_not_fit(needed: int, budget: int, rules: int) -> ContextBudgetError:
+def _does_not_fit(needed: int, budget: int, situation: Situation, bounds: Bounds) -> ContextBudgetError:
+    quoted = f", what people laid down along the way ({bounds.quoted} tokens; `inferred` says whether it is quoted)" if bounds.quoted else ""
     return ContextBudgetError(
-        f"What must stay in the context needs {needed} tokens and the budget is {budget}: the system prompt with {rules} pinned rules, the "
-        "current request and the newest messages. Nothing was changed. Raise the budget, shorten the rules, or keep less.",
+        f"What must stay in the context needs {needed} tokens and the budget is {budget}: the system prompt with {len(situation.rules)} pinned rules, "
+        f"the current request and the newest messages{quoted}. Nothing was changed. Raise the budget, shorten the rules, or keep less.",
         needed=needed,
         budget=budget,
     )

@@ -73,6 +73,9 @@ class SummaryRequest:
     fields: tuple[ControlField, ...] | None = None
     """The control fields in force whose value stands in no message that stays, as the ledger has them; `None`: nobody looked for them."""
 
+    shown: tuple[str, ...] = ()
+    """What the view shows word for word beside the summary: rules quoted in the evidence, and messages that stay. It need not be told again."""
+
     spent: Spending = field(default_factory=Spending, compare=False)
     """Where a summarizer notes what it costs, over all attempts."""
 

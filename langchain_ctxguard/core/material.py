@@ -57,6 +57,12 @@ class Bounds:
     carried: int = 0
     """Tokens the carried fields may take even where the evidence may not."""
 
+    quoted: int = 0
+    """Tokens the quotes of what people laid down may take even where the evidence may not."""
+
+    beside: int = 0
+    """Tokens of the evidence that were added for them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Material:
@@ -116,9 +122,9 @@ def widened(bounds: Bounds, choice: Choice, plan: Plan) -> Bounds:
 
     Only where the budget is the caller's: an agent's goal is its trigger, and filling up to it would start the next compaction.
     """
-    if plan.goal is None or plan.goal != plan.limit:
+    if plan.goal is None or not plan.is_callers_budget:
         return bounds
-    free = plan.goal - (choice.needed - bounds.floor) - bounds.evidence
+    free = plan.goal - (choice.needed - bounds.floor) - max(0, bounds.evidence - bounds.quoted)
     return replace(bounds, summary=max(bounds.summary, min(_most(plan), free)))
 
 
@@ -126,7 +132,8 @@ def modest(bounds: Bounds, material: Material, situation: Situation, count: Coun
     """Return `bounds` with a summary of at most three quarters of what it stands for: of little text a full-sized one would save nothing."""
     body = situation.head.body
     present = 0 if body is None else count(rendered(body, version=situation.head.version))
-    most = int(_SUMMARY_OF_EVICTED * (material.tokens + present))
+    # What is quoted takes its part of the room beside the summary.
+    most = int(_SUMMARY_OF_EVICTED * (material.tokens + present)) - bounds.quoted
     return replace(bounds, summary=max(bounds.floor, min(bounds.summary, most)))
 
 
@@ -152,14 +159,14 @@ def choice_of(
     fixed = plan.tool_tokens + (0 if leading is None else count([leading]))
     claims = Claims(
         fixed=fixed,
-        reserve=bounds.summary + bounds.evidence,
-        reserve_floor=bounds.floor,
+        reserve=bounds.summary + max(bounds.evidence, bounds.quoted),
+        reserve_floor=bounds.floor + bounds.quoted,
         goal=plan.goal if not is_full or plan.goal is None or plan.limit is None else min(plan.goal, plan.limit),
         min_kept=int(plan.min_kept * tokens_before),
     )
     carried = 0 if situation.request is None else count([situation.request])
     request = last_request(messages)
-    must_fit = is_full or (plan.goal is not None and plan.goal == plan.limit)
+    must_fit = is_full or plan.is_callers_budget
     choice = choose(
         units,
         costs,

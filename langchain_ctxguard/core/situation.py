@@ -190,6 +190,11 @@ class Plan:
     fallback: str = ""
     """Name of the fallback."""
 
+    @property
+    def is_callers_budget(self) -> bool:
+        """Say whether the goal is a budget somebody set, not a trigger: the view must fit it, and may fill it."""
+        return self.goal is not None and self.goal == self.limit
+
 
 @dataclass(frozen=True, slots=True)
 class Compacted:

@@ -78,7 +78,7 @@ class Selection:
         self._requests = self._shown_requests()
         self._latest = latest_values(request)
         self._values_room = int(request.max_tokens * VALUES_SHARE)
-        close(reading, self._requests)
+        close(reading, self._requests, request.shown)
 
     def _useful_bound(self) -> int:
         """Return the bound, less if so little was evicted that filling it would save nothing."""
