@@ -35,6 +35,9 @@ _GOAL_SHARE = 0.25
 _EARLIER_SHARE = 0.1
 _LISTED_SHARE = 0.2
 _REFERENCES_SHARE = 0.2
+_COUNTS = 48
+"""Tokens of the lines that count what is not listed, beside quotes that must have room."""
+
 _REFUSED_FIRST = 6
 """So many attempts at changes that failed have the first claim on the room for actions, the newest."""
 
@@ -263,6 +266,7 @@ def _bounded_carried(evidence: Evidence, room: int, count: CountTokens) -> Evide
 def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens, quoted: int) -> Evidence:
     if evidence.is_empty or text_tokens(count, render_evidence(evidence)) <= max_tokens:
         return evidence
+    max_tokens = max(max_tokens, quoted + _COUNTS) if quoted else max_tokens
     nothing = {"actions": (), "artifacts": (), "references": (), "inferred_shown": 0}
     omitted = {
         "omitted_references": evidence.omitted_references + len(evidence.references),

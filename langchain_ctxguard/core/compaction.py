@@ -11,6 +11,7 @@ from functools import partial
 from typing import NoReturn
 
 from langchain_ctxguard.core.candidate import Bench, Candidate, is_grave
+from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.carry_over import copy_record
 from langchain_ctxguard.core.clean import Cleaned, refusal
 from langchain_ctxguard.core.compile import Compiled, rendered
@@ -155,14 +156,18 @@ def _bench(
     bounds = bounds_of(situation, plan, repaired, count, tokens_before=tokens_before)
     for _ in range(_CUTS):
         choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
-        if plan.limit is not None and not choice.fits and choice.needed > plan.limit and (is_full or plan.is_callers_budget):
-            yield from _refused(record, _does_not_fit(choice.needed, plan.limit, situation, bounds))
+        needed = choice.needed - bounds.values
+        if plan.limit is not None and not choice.fits and needed > plan.limit and (is_full or plan.is_callers_budget):
+            yield from _refused(record, _does_not_fit(needed, plan.limit, situation, bounds))
         if choice.at == 0 and not elided:
             return (yield from _left_alone(record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it."))
         material = material_of(situation, plan, choice.at, elided, count)
-        room = bounds.quoted
+        room = bounds.quoted + bounds.values
         bounds, material = with_quotes(bounds, material, plan, count, tokens_before=tokens_before)
-        if bounds.quoted <= room or not plan.is_callers_budget:
+        if not (is_full and plan.is_callers_budget):
+            break
+        bounds = replace(bounds, values=Bench(situation, plan, material, bounds, count).values_tokens)
+        if bounds.quoted + bounds.values <= room:
             break
     if not is_full and plan.must_gain and not can_gain(material, bounds, situation, plan.settings, count):
         return (yield from _left_alone(record, "What could leave the view is too little to gain anything by it."))
@@ -189,6 +194,8 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
                 bare = replace(bench, is_bare=True)
                 done = bare.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
                 refused = bare.verdict(done, tokens_before=tokens_before, is_full=is_full)
+        if is_full and plan.is_callers_budget:
+            yield from _all_said(bench, done, record)
         if refused is None:
             broken = bench.broken(done)
             if not broken:
@@ -253,6 +260,15 @@ def _fields_settled(bench: Bench, asked: _Asked, done: Candidate) -> Generator[E
         bench = replace(bench, accepts=True)
         done = bench.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
     return bench, done, None
+
+
+def _all_said(bench: Bench, done: Candidate, record: CompactionRecord) -> Generator[Effect, Answer, None]:
+    """Refuse where a budget holds no room for rules and values people gave: whoever set it can raise it, and nobody can miss what is lost unseen."""
+    number, lines = bench.unsaid(done)
+    budget = bench.plan.limit
+    if number and budget is not None:
+        needed = max(done.tokens, budget) + sum(text_tokens(bench.count, f"- {line}\n") for line in lines)
+        yield from _refused(record, _unsaid(number, needed, budget))
 
 
 def _graves(changes: Sequence[FieldChange]) -> list[FieldChange]:
@@ -349,6 +365,7 @@ def _request(bench: Bench) -> SummaryRequest:
         must_keep=bench.plan.must_keep,
         language=language_of(said) or (None if previous is None else previous.language),
         fields=None if bench.plan.fields is None else bench.watched.leaving,
+        is_out_of_date=bench.out_of_date,
         shown=shown_beside(bench.bounds, bench.material, bench.count),
     )
 
@@ -493,6 +510,15 @@ def _does_not_fit(needed: int, budget: int, situation: Situation, bounds: Bounds
     return ContextBudgetError(
         f"What must stay in the context needs {needed} tokens and the budget is {budget}: the system prompt with {len(situation.rules)} pinned rules, "
         f"the current request and the newest messages{quoted}. Nothing was changed. Raise the budget, shorten the rules, or keep less.",
+        needed=needed,
+        budget=budget,
+    )
+
+
+def _unsaid(number: int, needed: int, budget: int) -> ContextBudgetError:
+    return ContextBudgetError(
+        f"What must stay in the context needs {needed} tokens and the budget is {budget}: {number} of the rules and critical values that people gave "
+        'have no room. Nothing was changed. Raise the budget, keep less, or give them up by name: `inferred: off` for rules, `on_loss: "warn"` for values.',
         needed=needed,
         budget=budget,
     )

@@ -30,6 +30,9 @@ from langchain_ctxguard.domain.summary import StructuredSummary
 _SUMMARY_WINDOW_SHARE = 0.02
 _SUMMARY_CONTEXT_SHARE = 0.25
 _SUMMARY_LEAST = 800
+_TOLD_OF_BUDGET = 3
+"""What a summary tells may take one part in so many of a budget, its frame not counted: of a small one the frame takes a share that says nothing."""
+
 _RESULT_LEAST = 40
 _GAP, _POINTER = 25, 50
 """Tokens of the line that stands for what is left out."""
@@ -62,6 +65,9 @@ class Bounds:
 
     beside: int = 0
     """Tokens of the evidence that were added for them."""
+
+    values: int = 0
+    """Tokens that critical values people gave may need, within a caller's budget: at most, since the summary tells some of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,7 @@ def bounds_of(situation: Situation, plan: Plan, repaired: Repaired, count: Count
     if has_record:
         floor += text_tokens(count, render_evidence(Evidence(omitted_actions=1)))
     if plan.goal is not None:
-        summary = min(summary, max(floor, plan.goal // 4))
+        summary = min(summary, max(floor, plan.goal // 4) if not plan.is_callers_budget else floor + plan.goal // _TOLD_OF_BUDGET)
     return Bounds(summary=max(summary, floor), evidence=evidence, floor=floor, carried=carried)
 
 
@@ -124,7 +130,7 @@ def widened(bounds: Bounds, choice: Choice, plan: Plan) -> Bounds:
     """
     if plan.goal is None or not plan.is_callers_budget:
         return bounds
-    free = plan.goal - (choice.needed - bounds.floor) - max(0, bounds.evidence - bounds.quoted)
+    free = plan.goal - (choice.needed - bounds.floor - bounds.values) - max(0, bounds.evidence - bounds.quoted)
     return replace(bounds, summary=max(bounds.summary, min(_most(plan), free)))
 
 
@@ -159,8 +165,8 @@ def choice_of(
     fixed = plan.tool_tokens + (0 if leading is None else count([leading]))
     claims = Claims(
         fixed=fixed,
-        reserve=bounds.summary + max(bounds.evidence, bounds.quoted),
-        reserve_floor=bounds.floor + bounds.quoted,
+        reserve=max(bounds.summary, bounds.floor + bounds.values) + max(bounds.evidence, bounds.quoted),
+        reserve_floor=bounds.floor + bounds.quoted + bounds.values,
         goal=plan.goal if not is_full or plan.goal is None or plan.limit is None else min(plan.goal, plan.limit),
         min_kept=int(plan.min_kept * tokens_before),
     )
