@@ -56,6 +56,9 @@ __all__ = ["Compacted", "Plan", "Situation", "compaction_flow"]
 DROP_OLDEST = "drop_oldest"
 """Strategy of a version that was made without a summary, because the window was full."""
 
+_LESS = (0.6, 0.3, 0.0)
+"""Parts of the room for a summary that are tried where it leaves none for what people laid down."""
+
 _CUTS = 3
 """How often a budget is cut anew because what leaves brought more to quote."""
 
@@ -195,7 +198,7 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
                 done = bare.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
                 refused = bare.verdict(done, tokens_before=tokens_before, is_full=is_full)
         if is_full and plan.is_callers_budget:
-            yield from _all_said(bench, done, record)
+            done, refused = yield from _all_said(bench, asked.cleaned, asked, done, refused, record)
         if refused is None:
             broken = bench.broken(done)
             if not broken:
@@ -262,13 +265,28 @@ def _fields_settled(bench: Bench, asked: _Asked, done: Candidate) -> Generator[E
     return bench, done, None
 
 
-def _all_said(bench: Bench, done: Candidate, record: CompactionRecord) -> Generator[Effect, Answer, None]:
-    """Refuse where a budget holds no room for rules and values people gave: whoever set it can raise it, and nobody can miss what is lost unseen."""
+def _all_said(
+    bench: Bench, cleaned: Cleaned, asked: _Asked, done: Candidate, refused: str | None, record: CompactionRecord
+) -> Generator[Effect, Answer, tuple[Candidate, str | None]]:
+    """Return a candidate that tells every rule and critical value people gave: what the summarizer told gives way to them.
+
+    Where there is none it is refused: whoever set the budget can raise it, and nobody can miss what is lost unseen.
+
+    Raises:
+        ContextBudgetError: not even without a summary all of them have room.
+    """
     number, lines = bench.unsaid(done)
     budget = bench.plan.limit
-    if number and budget is not None:
-        needed = max(done.tokens, budget) + sum(text_tokens(bench.count, f"- {line}\n") for line in lines)
-        yield from _refused(record, _unsaid(number, needed, budget))
+    if not number or budget is None:
+        return done, refused
+    room = bench.bounds.summary - bench.bounds.floor
+    for part in _LESS:
+        less = replace(bench, is_bare=True, bounds=replace(bench.bounds, summary=bench.bounds.floor + int(room * part)))
+        again = less.candidate(cleaned, asked.sources, dropped_keys=asked.dropped_keys)
+        if not less.unsaid(again)[0] and less.verdict(again, tokens_before=record.tokens_before, is_full=True) is None:
+            return again, None
+    needed = max(done.tokens, budget) + sum(text_tokens(bench.count, f"- {line}\n") for line in lines)
+    return (yield from _refused(record, _unsaid(number, needed, budget)))
 
 
 def _graves(changes: Sequence[FieldChange]) -> list[FieldChange]:

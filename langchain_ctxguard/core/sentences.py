@@ -190,7 +190,7 @@ _PHRASES: dict[Sign, tuple[str, ...]] = {
             "i don't like",
             "not a fan of",
         ),
-        *("my favourite", "my favorite", "i'm used to", "if possible", "i usually", "suits me", "works better for me", "easier for me"),
+        *("prefers", "preferred", "preference", "preferences", "wants", "would like", "my favourite", "my favorite", "i'm used to", "if possible", "i usually", "suits me", "works better for me", "easier for me"),
         *("更喜欢", "喜欢", "偏好", "最好", "尽量", "宁可", "宁愿", "讨厌", "不喜欢", "不想", "习惯", "倾向于", "比较想"),
     ),
     Sign.DEFERRED: (
