@@ -160,7 +160,7 @@ def _bench(
     for _ in range(_CUTS):
         choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
         needed = choice.needed - bounds.values
-        if plan.limit is not None and not choice.fits and needed > plan.limit and (is_full or plan.is_callers_budget):
+        if plan.limit is not None and not choice.fits and needed > plan.limit and (is_full or plan.may_fill_goal):
             yield from _refused(record, _does_not_fit(needed, plan.limit, situation, bounds))
         if choice.at == 0 and not elided:
             return (yield from _left_alone(record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it."))

@@ -128,7 +128,7 @@ def widened(bounds: Bounds, choice: Choice, plan: Plan) -> Bounds:
 
     Only where the budget is the caller's: an agent's goal is its trigger, and filling up to it would start the next compaction.
     """
-    if plan.goal is None or not plan.is_callers_budget:
+    if plan.goal is None or not plan.may_fill_goal:
         return bounds
     free = plan.goal - (choice.needed - bounds.floor - bounds.values) - max(0, bounds.evidence - bounds.quoted)
     return replace(bounds, summary=max(bounds.summary, min(_most(plan), free)))
@@ -172,7 +172,7 @@ def choice_of(
     )
     carried = 0 if situation.request is None else count([situation.request])
     request = last_request(messages)
-    must_fit = is_full or plan.is_callers_budget
+    must_fit = is_full or plan.may_fill_goal
     choice = choose(
         units,
         costs,

@@ -16,6 +16,7 @@ from langchain_ctxguard.domain.evidence import Evidence
 _SHARE = 0.25
 """Part of the context that quotes may take where nobody set a budget; of more the newest are shown and the others counted."""
 
+_ENDS = (".", "!", "?", ";", "。", "！", "？", "；")
 _BARE_FROM = 8
 """Within a budget quotes lose the names of their messages where they would take more than one part in so many."""
 
@@ -50,9 +51,15 @@ def _beside_the_record(bounds: Bounds, material: Material, quoted: int) -> Bound
 
 def shown_beside(bounds: Bounds, material: Material, count: CountTokens) -> tuple[str, ...]:
     """Return what the view shows word for word beside a summary: the quotes that have room, and what people and the assistant say in what stays."""
-    kept = [text_of(message) for message in material.repaired.messages[material.at :] if speaker_of(message) in ("user", "ai") and not is_synthetic(message)]
+    kept = [
+        text_of(message)
+        for message in material.repaired.messages[material.at :]
+        if speaker_of(message) in ("user", "ai") and not is_synthetic(message)
+    ]
     if not material.evidence.inferred_shown:
         return tuple(kept)
     evidence = bounded_evidence(material.evidence, max_tokens=bounds.evidence, count=count, quoted_tokens=bounds.quoted)
     waiting = open_inferred(evidence.inferred)
-    return (*(rule.text for rule in waiting[len(waiting) - evidence.inferred_shown :]), *kept)
+    # In quotation marks nobody can tell where a value ends that ends the rule: "must be exactly: # header".
+    quoted = (rule.text for rule in waiting[len(waiting) - evidence.inferred_shown :] if rule.text.endswith(_ENDS))
+    return (*quoted, *kept)

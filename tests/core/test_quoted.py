@@ -71,7 +71,9 @@ def test_rules_can_be_given_up_by_name() -> None:
 
 def test_critical_values_people_gave_are_not_lost_in_a_budget() -> None:
     """They come before what a summary tells, and where they have no room the budget is refused."""
-    values = [("user", f"The invoice of client {name} is {number} EUR.") for number, name in enumerate(("Ada", "Bea", "Cem", "Dov", "Eva"), start=2_001)]
+    values = [
+        ("user", f"The invoice of client {name} is {number} EUR.") for number, name in enumerate(("Ada", "Bea", "Cem", "Dov", "Eva"), start=2_001)
+    ]
     messages = [*values, *[("user", f"{TALK[turn % 3]} Turn {turn}.") for turn in range(60)]]
     with pytest.raises(ContextBudgetError, match="the budget is 160"):
         compact_messages(messages, budget=160)
