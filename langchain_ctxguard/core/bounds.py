@@ -268,13 +268,13 @@ def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens, 
         return evidence
     max_tokens = max(max_tokens, quoted + _COUNTS) if quoted else max_tokens
     nothing = {"actions": (), "artifacts": (), "references": (), "inferred_shown": 0}
-    omitted = {
+    not_listed = {
         "omitted_references": evidence.omitted_references + len(evidence.references),
         "omitted_actions": evidence.omitted_actions + len(evidence.actions),
         "omitted_artifacts": evidence.omitted_artifacts + len(evidence.artifacts),
     }
     # What is known but not shown stays known.
-    counted = evidence.model_copy(update=nothing | omitted)
+    counted = evidence.model_copy(update=nothing | not_listed)
     room = max_tokens - text_tokens(count, render_evidence(counted)) - 16
     named, _ = _newest(evidence.references, int(room * _REFERENCES_SHARE), lambda item: text_tokens(count, render_references([item])))
     counted = counted.model_copy(update={"references": named, "omitted_references": counted.omitted_references - len(named)})

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NoReturn
 
-from langchain_ctxguard.core.candidate import Bench, Candidate, is_grave
 from langchain_ctxguard.core.bounds import text_tokens
+from langchain_ctxguard.core.candidate import Bench, Candidate, is_grave
 from langchain_ctxguard.core.carry_over import copy_record
 from langchain_ctxguard.core.clean import Cleaned, refusal
 from langchain_ctxguard.core.compile import Compiled, rendered
@@ -197,8 +197,7 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
                 bare = replace(bench, is_bare=True)
                 done = bare.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
                 refused = bare.verdict(done, tokens_before=tokens_before, is_full=is_full)
-        if is_full and plan.is_callers_budget:
-            done, refused = yield from _all_said(bench, asked.cleaned, asked, done, refused, record)
+        done, refused = yield from _all_said(bench, asked, done, refused, record)
         if refused is None:
             broken = bench.broken(done)
             if not broken:
@@ -266,23 +265,25 @@ def _fields_settled(bench: Bench, asked: _Asked, done: Candidate) -> Generator[E
 
 
 def _all_said(
-    bench: Bench, cleaned: Cleaned, asked: _Asked, done: Candidate, refused: str | None, record: CompactionRecord
+    bench: Bench, asked: _Asked, done: Candidate, refused: str | None, record: CompactionRecord
 ) -> Generator[Effect, Answer, tuple[Candidate, str | None]]:
-    """Return a candidate that tells every rule and critical value people gave: what the summarizer told gives way to them.
+    """Return a candidate that tells, within a caller's budget, every rule and critical value people gave: what the summarizer told gives way to them.
 
     Where there is none it is refused: whoever set the budget can raise it, and nobody can miss what is lost unseen.
 
     Raises:
         ContextBudgetError: not even without a summary all of them have room.
     """
+    budget = bench.plan.limit if bench.plan.is_callers_budget else None
+    if budget is None or record.tokens_before <= budget or asked.cleaned is None:
+        return done, refused
     number, lines = bench.unsaid(done)
-    budget = bench.plan.limit
-    if not number or budget is None:
+    if not number:
         return done, refused
     room = bench.bounds.summary - bench.bounds.floor
     for part in _LESS:
         less = replace(bench, is_bare=True, bounds=replace(bench.bounds, summary=bench.bounds.floor + int(room * part)))
-        again = less.candidate(cleaned, asked.sources, dropped_keys=asked.dropped_keys)
+        again = less.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
         if not less.unsaid(again)[0] and less.verdict(again, tokens_before=record.tokens_before, is_full=True) is None:
             return again, None
     needed = max(done.tokens, budget) + sum(text_tokens(bench.count, f"- {line}\n") for line in lines)
@@ -526,8 +527,8 @@ def _rules_missing(missing: tuple[str, ...], where: str) -> RetentionError:
 def _does_not_fit(needed: int, budget: int, situation: Situation, bounds: Bounds) -> ContextBudgetError:
     quoted = f", what people laid down along the way ({bounds.quoted} tokens; `inferred` says whether it is quoted)" if bounds.quoted else ""
     return ContextBudgetError(
-        f"What must stay in the context needs {needed} tokens and the budget is {budget}: the system prompt with {len(situation.rules)} pinned rules, "
-        f"the current request and the newest messages{quoted}. Nothing was changed. Raise the budget, shorten the rules, or keep less.",
+        f"What must stay in the context needs {needed} tokens and the budget is {budget}: the system prompt with {len(situation.rules)} pinned "
+        f"rules, the current request and the newest messages{quoted}. Nothing was changed. Raise the budget, shorten the rules, or keep less.",
         needed=needed,
         budget=budget,
     )
@@ -536,7 +537,8 @@ def _does_not_fit(needed: int, budget: int, situation: Situation, bounds: Bounds
 def _unsaid(number: int, needed: int, budget: int) -> ContextBudgetError:
     return ContextBudgetError(
         f"What must stay in the context needs {needed} tokens and the budget is {budget}: {number} of the rules and critical values that people gave "
-        'have no room. Nothing was changed. Raise the budget, keep less, or give them up by name: `inferred: off` for rules, `on_loss: "warn"` for values.',
+        'have no room. Nothing was changed. Raise the budget, keep less, or give them up by name: `inferred: off` for rules, `on_loss: "warn"` for '
+        "values.",
         needed=needed,
         budget=budget,
     )
