@@ -9,6 +9,7 @@ With CTXGUARD_TEST_POSTGRES set, PostgreSQL is measured as well.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sqlite3
 import sys
@@ -27,6 +28,7 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph.message import add_messages
+from sqlalchemy import event
 
 from benchmarks.measuring import CannedSummarizer, conversation, cores, median, seconds_of, table, write
 from benchmarks.store_trials import postgres
@@ -53,12 +55,39 @@ class DeltaState(AgentState[Any]):
     messages: Required[Annotated[list[AnyMessage], DeltaChannel(_appended, snapshot_frequency=SNAPSHOTS)]]
 
 
+class Questions:
+    """Counts what is asked of the store's database, below everything that asks."""
+
+    def __init__(self, store: GuardStore) -> None:
+        """Listen to its connections; nothing is counted of a store in memory."""
+        self.count = 0
+        database: Any = store._database  # noqa: SLF001 - a benchmark looks below
+        if database is not None:
+            self._database = database
+            event.listen(database._engine, "before_cursor_execute", self._note)  # noqa: SLF001 - as above
+            ask = database.ask
+            # What goes to the driver itself is one statement in each case measured here.
+            database.ask = lambda question, **options: self._asked(ask, question, options)
+
+    def _note(self, *_: Any) -> None:
+        self.count += 1
+
+    def _asked(self, ask: Any, question: Any, options: dict[str, Any]) -> Any:
+        self.count += 1
+        return ask(question, **options)
+
+
 class Measured:
     """A saver in a place of its own, and how much lies there."""
 
     def __init__(self, saver: Any, inner: Any, store: GuardStore, files: list[Path], connection: Any = None) -> None:
         """Keep what is asked for sizes."""
         self.saver, self.store, self._inner, self._files, self._connection = saver, store, inner, files, connection
+
+    def forget(self) -> None:
+        """Forget what a wrapped saver keeps in mind."""
+        if isinstance(self.saver, ContextCheckpointer):
+            self.saver.manifests.known.forget("t")
 
     def payload(self) -> dict[str, int]:
         """Return bytes by what they are: checkpoints, writes, blobs."""
@@ -154,6 +183,10 @@ def measure(kind: str, size: int, turns: int, hows: Sequence[str] = HOWS) -> lis
     with ExitStack() as stack:
         prepared = {how: _prepared(kind, how, size, stack) for how in hows}
         before = {how: (measured.payload(), measured.disk()) for how, (measured, _) in prepared.items()}
+        asked = {how: Questions(measured.store) for how, (measured, _) in prepared.items()}
+        # What all ways made before is no turn's to look through: whoever allocates most would pay for the others' messages.
+        gc.collect()
+        gc.freeze()
         walls: dict[str, list[float]] = {how: [] for how in hows}
         works: dict[str, list[float]] = {how: [] for how in hows}
         for turn in range(turns):
@@ -162,13 +195,20 @@ def measure(kind: str, size: int, turns: int, hows: Sequence[str] = HOWS) -> lis
                 walls[how].append(seconds_of(agent.invoke, {"messages": conversation(1, start=size + 2 + turn)}, THREAD))
                 works[how].append(time.process_time() - begun)
         rows = []
+        questions = {how: asked[how].count / turns for how in hows}
         for how, (measured, agent) in prepared.items():
             after, grown = measured.payload(), measured.disk()
-            reads = []
-            for _ in range(3):
+            reads, cold = [], []
+            for _ in range(5):
                 begun = time.process_time()
                 found = agent.get_state(THREAD).values["messages"]
                 reads.append(time.process_time() - begun)
+            for _ in range(5):
+                # As a process that begins: it knows nothing of the thread yet.
+                measured.forget()
+                begun = time.process_time()
+                found = agent.get_state(THREAD).values["messages"]
+                cold.append(time.process_time() - begun)
             assert len(found) == size + 4 + 2 * turns, "a message is missing"
             was, disk = before[how]
             parts = {f"{name}_bytes": round((after[name] - was[name]) / turns) for name in was}
@@ -176,7 +216,7 @@ def measure(kind: str, size: int, turns: int, hows: Sequence[str] = HOWS) -> lis
                 "saver": kind, "how": how, "messages": size, "turns": turns, "payload_kb_per_turn": sum(parts.values()) / 1000,
                 "disk_kb_per_turn": None if grown is None or disk is None else (grown - disk) / turns / 1000, **parts,
                 "cumulative_mb": sum(after.values()) / 1e6, "cpu_ms_per_turn": median(works[how]) * 1000, "ms_per_turn": median(walls[how]) * 1000,
-                "cpu_ms_per_read": min(reads) * 1000,
+                "cpu_ms_per_read": min(reads) * 1000, "cpu_ms_per_first_read": min(cold) * 1000, "store_questions_per_turn": questions[how],
             })  # fmt: skip
         return rows
 
@@ -207,7 +247,8 @@ def main(arguments: list[str]) -> int:
         measured=(
             "turns of a conversation of `messages` messages of 500 characters, two new ones each, in an agent with a guard and one version in its "
             "state: bytes of checkpoints, pending writes and stored contents, growth of the files or tables, "
-            "CPU and wall time of `invoke` (p50), CPU time of `get_state` (best of 3); "
+            "CPU and wall time of `invoke` (p50), CPU time of `get_state` (best of 5) in the same process (`read`) and as in one that begins "
+            "(`first_read`), questions to the store's database; what lived before the turns is left out of garbage collection; "
             f"one run in which all ways take turns, saver and store in one database, on {cores()}."
         ),
         against=(

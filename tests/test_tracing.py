@@ -17,8 +17,8 @@ from urllib3 import Retry
 
 from langchain_ctxguard import ChatModelSummarizer, ContextGuard, compact_messages
 from langchain_ctxguard.errors import ConfigurationError
+from langchain_ctxguard.testing.langsmith_server import Received, langsmith_server
 from langchain_ctxguard.tracing import LangSmithTracer
-from tests.support.langsmith_server import Received, langsmith_server
 
 SAID = "the parcel for Zyxwvut stands in aisle nine"
 NOTES = '{"user_intent": "find the parcel", "facts": [{"statement": "The parcel stands in aisle nine."}]}'

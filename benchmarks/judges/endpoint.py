@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Answer = Callable[[list[dict[str, Any]]], str]
-"""Returns what the model says to a list of messages."""
+Answer = Callable[[list[dict[str, Any]]], "str | tuple[str, dict[str, Any]]"]
+"""Returns what the model says to a list of messages: a text, or the name and the arguments of a call."""
 
 
 @contextmanager
@@ -23,8 +23,11 @@ def endpoint(answers: dict[str, Answer]) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            text = answers[request["model"]](request["messages"])
-            message = {"role": "assistant", "content": text}
+            said = answers[request["model"]](request["messages"])
+            message: dict[str, Any] = {"role": "assistant", "content": said if isinstance(said, str) else None}
+            if not isinstance(said, str):
+                function = {"name": said[0], "arguments": json.dumps(said[1])}
+                message["tool_calls"] = [{"id": "call_0", "type": "function", "function": function}]
             body = json.dumps(
                 {
                     "id": "chatcmpl-0",

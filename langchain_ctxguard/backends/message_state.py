@@ -24,6 +24,7 @@ _FIXED = frozenset({str, int, float, bool, bytes, type(None), Decimal, UUID, dat
 _NO_DICT: dict[Any, Any] = {}
 _NO_LIST: list[Any] = []
 _CONTAINERS = (dict, list, tuple)
+_BAGS = (("additional_kwargs", _NO_DICT), ("response_metadata", _NO_DICT), ("tool_calls", _NO_LIST), ("invalid_tool_calls", _NO_LIST))
 _CALL = ["name", "args", "id", "type"]
 _USAGE = ("input_tokens", "output_tokens", "total_tokens", "input_token_details", "output_token_details")
 _NEEDED = frozenset(_USAGE[:3])
@@ -118,20 +119,29 @@ class _Shape:
     """What its `type` says."""
 
     also: Callable[[Mapping[str, Any]], bool]
+    bags: tuple[tuple[str, Any], ...]
+    """Fields that are always a dict or a list, each with what stands for an empty one."""
+
+    always: tuple[str, ...]
+    perhaps: tuple[str, ...]
+    """Fields that may be one."""
 
     @classmethod
     def of(cls, kind: type[BaseMessage], also: Callable[[Mapping[str, Any]], bool] = lambda _: True) -> _Shape:
-        return cls(kind, frozenset(kind.model_fields), kind.model_fields["type"].default, also)
+        names = frozenset(kind.model_fields)
+        bags = tuple((name, nothing) for name, nothing in _BAGS if name in names)
+        perhaps = tuple(name for name in ("content", "usage_metadata", "artifact") if name in names)
+        return cls(kind, names, kind.model_fields["type"].default, also, bags, tuple(name for name, _ in bags), perhaps)
 
     def state(self, fields: dict[str, Any]) -> State | None:
         """Return the state of a message with these fields, `None` where its class has to look at them."""
         if fields.keys() != self.names or fields["type"] != self.word or not (_is_common(fields) and self.also(fields)):
             return None
-        parts = tuple([name for name, part in fields.items() if isinstance(part, _CONTAINERS)])
-        for name in parts:
+        for name, nothing in self.bags:
             if not fields[name]:
-                fields[name] = _NO_DICT if type(fields[name]) is dict else _NO_LIST
-        return State(self.kind, fields, _NO_DICT, self.names, parts)
+                fields[name] = nothing
+        more = [name for name in self.perhaps if isinstance(fields[name], _CONTAINERS)]
+        return State(self.kind, fields, _NO_DICT, self.names, (*self.always, *more) if more else self.always)
 
 
 def _is_common(fields: Mapping[str, Any]) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @described(
-    "ctxguard check --starter --strategy guard",
+    "ctxguard check refunds.retention.yaml --strategy guard",
     done="all as expected",
     found="something is not",
     cannot="a file, a strategy or a model cannot be used",

@@ -116,7 +116,8 @@ def _not_done(known: Known) -> tuple[HandoffItem, ...]:
     if current and not any(item.text.startswith(current[: _LINE - 1]) for item in items):
         # Nobody compacts in the middle of a request that is done with.
         items.append(HandoffItem(text=clipped(current, _LINE), said_by="person"))
-    return tuple({item.text: item for item in items}.values())[:_OPEN]
+    # The same words about other places are other work.
+    return tuple({(item.text, item.places): item for item in items}.values())[:_OPEN]
 
 
 def _item(entry: WorkEntry) -> HandoffItem:

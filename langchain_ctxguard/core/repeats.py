@@ -19,6 +19,10 @@ from langchain_ctxguard.domain.workspace import FileFact
 _SEARCHES = ("grep", "search", "find", "glob", "rg", "locate", "查找", "搜索")
 
 
+_TELLING = 6
+"""Characters, spaces left out, from which on a text in a file says that an edit put it there: `1` stands in any file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """How files are looked at, each only where it decides something."""
@@ -65,7 +69,7 @@ def _is_left(fact: FileFact, sha256: str | None) -> bool:
 def _by_content(edits: Sequence[Edit], done: Sequence[WorkEntry], look: Look) -> WorkEntry | None:
     """Return the last step on files that hold already all that a call would put in, however the step was called."""
     names = [look.name(edit.path) for edit in edits]
-    if None in names:
+    if None in names or any(edit.kind == "replace" and len("".join(edit.new.split())) < _TELLING for edit in edits):
         return None
     last: WorkEntry | None = None
     for entry in done:

@@ -18,7 +18,7 @@ _READERS = frozenset(
     """
     ls ll dir cat bat head tail less more grep egrep fgrep rg ag ack find fd wc file stat du df pwd which whereis type echo printf true false test [
     tree diff cmp md5sum sha1sum sha256sum od hexdump strings nl sort cut tr column jq yq basename dirname realpath readlink date whoami id
-    env uname hostname ps pgrep tac rev fold cd pushd popd : man help
+    env printenv uname hostname ps pgrep top free uptime tac rev fold cd pushd popd : man help
     """.split()  # noqa: SIM905
 )
 _CHECKERS = frozenset(
@@ -63,6 +63,9 @@ _WRITING_FLAGS = {
     "date": ("-s", "--set"),
     "rg": ("--pre",),
 }
+_SED = re.compile(
+    r"(?:(?:\d+|\$|/[^/]*/)(?:,\s*(?:\d+|\$|/[^/]*/))?)?\s*(?:[pdq=]|s(?P<sign>[/|#,])(?:(?!(?P=sign)).)*(?P=sign)(?:(?!(?P=sign)).)*(?P=sign)[gpI\d]*)"
+)
 _SPLITS = frozenset({"&&", "||", ";", "|", "\n", "|&"})
 _DANGER = re.compile(r"[`]|\$\(|[<>]\(|<<")
 _NO_MATTER = re.compile(r"(?:\d?>&\d|\d?>\s*/dev/null|&>\s*/dev/null|2>&1)")
@@ -107,12 +110,13 @@ def commands_of(line: str) -> tuple[tuple[str, ...], ...] | None:
     return tuple(found)
 
 
-def only_reads(line: str, *, checks: Sequence[str] = ()) -> bool:
-    """Say whether a command line changes nothing in a workspace, as far as its words say; runs of tests count as looking.
+def only_reads(line: str, *, checks: Sequence[str] = (), runs_tests: bool = True) -> bool:
+    """Say whether a command line changes nothing in a workspace, as far as its words say.
 
     Args:
         line: The command line.
         checks: Lines that are known to change nothing, such as that of the configured check.
+        runs_tests: Whether runs of tests and linters count as looking.
     """
     if line.strip() in {one.strip() for one in checks}:
         return True
@@ -120,14 +124,14 @@ def only_reads(line: str, *, checks: Sequence[str] = ()) -> bool:
     if _DANGER.search(bare) or ">" in _unquoted(bare):
         return False
     commands = commands_of(bare)
-    return bool(commands) and all(_reads(command) or shlex.join(command) in checks for command in commands or ())
+    return bool(commands) and all(_reads(command, runs_tests=runs_tests) or shlex.join(command) in checks for command in commands or ())
 
 
 def _unquoted(line: str) -> str:
     return re.sub(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", "", line)
 
 
-def _reads(command: tuple[str, ...]) -> bool:  # noqa: PLR0911 - one line for each kind of command
+def _reads(command: tuple[str, ...], *, runs_tests: bool) -> bool:  # noqa: PLR0911 - one line for each kind of command
     name = command[0].rpartition("/")[2]
     rest = command[1:]
     flags = _WRITING_FLAGS.get(name, ())
@@ -138,12 +142,28 @@ def _reads(command: tuple[str, ...]) -> bool:  # noqa: PLR0911 - one line for ea
     if name in {"env", "hostname"}:
         return not rest
     if name == "sed":
-        return rest[:1] == ("-n",) and len(rest) > 1 and re.fullmatch(r"(?:\d+|\$)(?:,(?:\d+|\$))?p", rest[1]) is not None
+        return _sed_reads(rest)
+    if name in {"awk", "gawk", "mawk"}:
+        return not any(re.search(r"system\s*\(|[>|]|getline|^-i|^-f|inplace", word) for word in rest)
+    if name in _READERS:
+        return True
+    if not runs_tests:
+        return False
     if name in {"python", "python3"}:
-        return rest[:1] in {("--version",), ("-V",)} or (rest[:1] == ("-m",) and len(rest) > 1 and rest[1] in _MODULES)
+        return rest[:1] == ("-m",) and len(rest) > 1 and rest[1] in _MODULES
     if name in {"uv", "poetry", "pipenv", "hatch", "npx", "pdm"} and rest[:1] == ("run",):
-        return bool(rest[1:]) and _reads(rest[1:])
-    return name in _READERS or name in _CHECKERS or (len(rest) > 0 and (name, rest[0]) in _RUN_TESTS)
+        return bool(rest[1:]) and _reads(rest[1:], runs_tests=runs_tests)
+    return name in _CHECKERS or (len(rest) > 0 and (name, rest[0]) in _RUN_TESTS)
+
+
+def _sed_reads(words: tuple[str, ...]) -> bool:
+    """Say whether `sed` only prints: its script is read, and what is not understood may write."""
+    rest = [word for word in words if word not in {"-n", "-E", "-r", "-e", "--quiet", "--silent", "--regexp-extended"}]
+    return (
+        bool(rest)
+        and not any(word.startswith("-") for word in rest)
+        and all(_SED.fullmatch(part.strip()) for part in rest[0].split(";") if part.strip())
+    )
 
 
 def _git_reads(words: tuple[str, ...]) -> bool:

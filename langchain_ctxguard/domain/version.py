@@ -9,6 +9,7 @@ from langchain_ctxguard.domain.citation import ConsentCitation
 from langchain_ctxguard.domain.control import ChangeKind, FieldKind
 from langchain_ctxguard.domain.copied import CopyRecord
 from langchain_ctxguard.domain.origin import Origin
+from langchain_ctxguard.domain.provider_compaction import ProviderCompaction
 from langchain_ctxguard.domain.value import Value, digest_of
 
 
@@ -254,6 +255,8 @@ EventKind = Literal[
     "waived",
     "repeat_answered",
     "turned_down_answered",
+    "provider_compacted",
+    "provider_may_drop_rules",
 ]
 """What there is besides compaction attempts."""
 
@@ -269,3 +272,6 @@ class ContextEvent(Value):
 
     tool: str | None = None
     """`tool_denied`: the tool."""
+
+    compacted: ProviderCompaction | None = None
+    """`provider_compacted`: what the provider's answer tells of it."""

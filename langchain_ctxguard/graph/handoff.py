@@ -18,6 +18,7 @@ from langchain_ctxguard.backends.workspace.given import workspace_of
 from langchain_ctxguard.core.effects import CallAtWork, Ran, WorkWord
 from langchain_ctxguard.core.reconcile import Plan
 from langchain_ctxguard.core.recovery import recovery_of
+from langchain_ctxguard.core.redact import WITHHELD, Redaction
 from langchain_ctxguard.core.roles import NOTE
 from langchain_ctxguard.core.work_metrics import measured
 from langchain_ctxguard.core.worklog_text import work_note
@@ -121,7 +122,7 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
             model=summarizer_of(model),
             extensions=turns.extensions,
         )
-        self.watch = WorkWatch(self.workspace.files, self.worklog, clock=self.now, saved=self._mirror)
+        self.watch = WorkWatch(self.workspace.files, self.worklog, clock=self.now, saved=self._mirror, redact=turns.extensions.redact)
         reconciliations = ReconcileLog(store, clock=self.now)
         entries = numbered_entries(self.watch.all)
         self.reconciler = Reconciler(
@@ -250,6 +251,11 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
 
     def note(self, thread: str, entry: WorkEntry, messages: Sequence[BaseMessage]) -> WorkEntry:
         """Put an entry of the agent's on record; what it saw before goes first."""
+        redact = self._guard.turns.extensions.redact
+        if redact is not None:
+            redaction = Redaction(redact)
+            decision = None if entry.decision is None else redaction.value(entry.decision)
+            entry = entry.model_copy(update={"text": redaction.text(entry.text) or WITHHELD, "decision": decision})
         self.watch.save(thread, messages, namespace=entry.namespace)
         (noted,) = self.worklog.append(thread, [entry])
         self.watch.add(thread, [])
@@ -324,6 +330,8 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
     def purge_thread(self, thread: str) -> int:
         """Erase the words of a thread's work log and hand-overs on record; files in the workspace are the workspace's."""
         self.watch.forget(thread)
+        # Losing what is remembered costs a reading; keeping it would show what was erased.
+        self._leads = Bounded(256)
         return self.worklog.purge_thread(thread) + self.maker.log.purge_thread(thread) + self.reconciler.purge_thread(thread)
 
     def waive(self, thread: str, what: WaivedPart = "all", *, by: str, reason: str, namespace: str = "") -> None:

@@ -14,6 +14,7 @@ from langchain_ctxguard.core.handoff import Known, handoff_from
 from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.infer import infer
 from langchain_ctxguard.core.items import Steps
+from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.worklog_text import log_text
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead, read_head
@@ -63,6 +64,7 @@ class HandoffMaker:
         self._record = record
         self._model = model
         self._extensions = extensions
+        self._redact = None if extensions is None else extensions.redact
         self._failed: Bounded[bool] = Bounded(256)
 
     def made(
@@ -84,6 +86,10 @@ class HandoffMaker:
         Raises:
             StoreError: it could not be put on record.
         """
+        if self._redact is not None:
+            # Before anything is made of them: what is cut first may be cut where a redactor no longer knows it.
+            redaction = Redaction(self._redact)
+            messages = [redaction.message(message) for message in messages]
         found = read_head(raw_head)
         head = found if isinstance(found, ContextHead) else None
         said = infer(messages, message_keys(messages))

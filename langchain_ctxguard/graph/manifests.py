@@ -142,7 +142,7 @@ class _Writing:
                 blobs.put_contents(self._thread, {name: self._contents[name] for name in absent}, self._at.key)
             known.add({name: self._contents[name] for name in absent}, self._at)
         items = {name: self._contents[name] for name in absent if not is_node(self._contents[name])}
-        known.contents.keep(kept_form(blobs, items), self._at)
+        known.contents.keep(kept_form(blobs, items), [len(content) for content in items.values()], self._at)
         known.remember(self._objects, self._at)
         for data, listed in self._lists:
             known.keep_list(data, listed, self._at)

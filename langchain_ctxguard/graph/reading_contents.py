@@ -83,10 +83,11 @@ class Reading:
         # Nodes that were read just now are looked at again: there are few of them, or all of it is new.
         checked = recent.to_check([*contents, *nodes], self._place) if contents else ()
         found = self._fetched([*absent, *checked], is_keyed=self._blobs.is_keyed)
-        fresh = kept_form(self._blobs, {name: found[name] for name in absent})
-        self._known.add({name: found[name] for name in absent}, self._place)
-        recent.keep(fresh, self._place, names)
-        contents.update({name: content for name, (content, _) in fresh.items()})
+        new = {name: found[name] for name in absent}
+        self._known.add(new, self._place)
+        fresh = kept_form(self._blobs, new)
+        recent.keep(fresh, [len(content) for content in new.values()], self._place, names)
+        contents.update(fresh)
         return contents
 
     def _follow(self, walks: list[Walk]) -> None:
@@ -114,7 +115,7 @@ class Reading:
         return self._blobs.contents(self._thread, names, is_keyed=is_keyed, key=self._place.key if self._blobs.is_keyed else None)
 
 
-def kept_form(blobs: MessageBlobs, contents: Mapping[bytes, bytes]) -> dict[bytes, tuple[Content, int]]:
+def kept_form(blobs: MessageBlobs, contents: Mapping[bytes, bytes]) -> dict[bytes, Content]:
     """Return contents as `RecentContents` keeps them."""
     states = blobs.states_of(list(contents.values()))
-    return {name: (content if state is None else state, len(content)) for (name, content), state in zip(contents.items(), states, strict=True)}
+    return {name: content if state is None else state for (name, content), state in zip(contents.items(), states, strict=True)}

@@ -39,7 +39,9 @@ class _Space:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self.contents: dict[bytes, tuple[Content, int]] = {}
+        self.contents: dict[bytes, Content] = {}
+        # Apart: a pair for each of thousands would keep the garbage collector busy.
+        self.sizes: dict[bytes, int] = {}
         self.size = 0
         self.checked = 0
         """Where in the list the next look at the store begins."""
@@ -59,7 +61,7 @@ class RecentContents:
         with self._lock:
             space = self._at(place)
             kept = {} if space is None else space.contents
-            return {name: found[0] for name in names if (found := kept.get(name)) is not None}
+            return {name: found for name in names if (found := kept.get(name)) is not None}
 
     def to_check(self, names: Sequence[bytes], place: Place) -> list[bytes]:
         """Return which of these contents, all of them kept, are to be held against the store now."""
@@ -71,11 +73,12 @@ class RecentContents:
             space.checked = start + _CHECKED
             return [*names[start : start + _CHECKED], *names[: max(0, start + _CHECKED - len(names))]]
 
-    def keep(self, contents: Mapping[bytes, tuple[Content, int]], place: Place, needed: Sequence[bytes] = ()) -> None:
-        """Keep contents, each with its size in bytes.
+    def keep(self, contents: Mapping[bytes, Content], sizes: Sequence[int], place: Place, needed: Sequence[bytes] = ()) -> None:
+        """Keep contents.
 
         Args:
             contents: By digest.
+            sizes: How many bytes each has, in their order.
             place: Where they are stored; it was asked for before they were.
             needed: What else of the thread is needed still, where not all of it fits.
         """
@@ -85,13 +88,14 @@ class RecentContents:
                 self._drop(place.thread)
                 space = self._spaces[place.thread] = _Space(place)
             self._spaces.move_to_end(place.thread)
-            new = {name: found for name, found in contents.items() if name not in space.contents}
-            if space.size + sum(size + _BESIDE for _, size in new.values()) > _LARGEST:
+            new = [(name, size) for name, size in zip(contents, sizes, strict=True) if name not in space.contents]
+            if space.size + sum(size + _BESIDE for _, size in new) > _LARGEST:
                 self._only(space, needed)
-            for name, (content, size) in new.items():
+            for name, size in new:
                 if space.size + size + _BESIDE > _LARGEST:
                     break
-                space.contents[name] = (content, size)
+                space.contents[name] = contents[name]
+                space.sizes[name] = size
                 space.size += size + _BESIDE
                 self._size += size + _BESIDE
             while self._size > _LARGEST:
@@ -109,7 +113,8 @@ class RecentContents:
     def _only(self, space: _Space, names: Sequence[bytes]) -> None:
         was = space.size
         space.contents = {name: found for name in names if (found := space.contents.get(name)) is not None}
-        space.size = sum(size + _BESIDE for _, size in space.contents.values())
+        space.sizes = {name: space.sizes[name] for name in space.contents}
+        space.size = sum(size + _BESIDE for size in space.sizes.values())
         self._size += space.size - was
 
     def _drop(self, thread: str) -> None:

@@ -22,6 +22,7 @@ from langchain_ctxguard.domain.summary import Decision
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.domain.worklog import WorkEntry
+from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.reconciler import NO_STEPS, LookedAt
 from langchain_ctxguard.records.reconcile import ReconcileLog
 
@@ -29,6 +30,8 @@ _ANSWER = 3_000
 """Characters of a search's result that is kept; of a longer one the search is made again."""
 
 _FILES = 20
+_PLACES = 256
+_WAITING = 50
 _SLOW_S = 0.25
 """A workspace that takes longer to be told from another, in seconds, keeps no searches: making them again is cheaper."""
 
@@ -60,6 +63,9 @@ class RepeatGuard:
         self._decisions = decisions
         self._record = record
         self._is_slow = False
+        self._waiting: Bounded[tuple[SearchSeen, ...]] = Bounded(_PLACES)
+        """By context, searches that are on no record yet: a run that is never compacted writes none."""
+
         text: Callable[[str], str | None] = getattr(files, "text", lambda _: None)
         self._look = Look(fact=files.fact, text=text, name=files.relative)
 
@@ -104,11 +110,16 @@ class RepeatGuard:
         lines = tuple(line for line in map(readable, text.splitlines()) if line)
         own = effect_digest(request.tool, request.args)
         seen = SearchSeen(effect=own, call_id=request.call_id or "", found=lines, files=files, print=now, at=self._log.now())
-        self._log.append(_place(call), seen)
+        place = _place(call)
+        waiting = (*(self._waiting.get(place) or ()), seen)[-_WAITING:]
+        if self._log.read(place)[1].version:
+            self._log.append(place, *waiting)
+            waiting = ()
+        self._waiting.put(place, waiting)
 
     def _searched(self, place: ContextPlace, call: CallAtWork) -> WorkWord | None:
         request = call.request
-        searches = self._log.read(place)[1].searches
+        searches = (*(self._waiting.get(place) or ())[::-1], *self._log.read(place)[1].searches[::-1])
         if not searches:
             return None
         seen = repeats.repeated_search(request.tool, request.args, searches, self._look, print_now=self._print, call_id=request.call_id)

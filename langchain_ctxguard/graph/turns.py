@@ -69,6 +69,7 @@ from langchain_ctxguard.graph.paid import Paid
 from langchain_ctxguard.graph.pin_zone import PinZone
 from langchain_ctxguard.graph.pinned import PINS_CHANNEL, PinnedFiles
 from langchain_ctxguard.graph.prefix import PrefixWatch, StableTools
+from langchain_ctxguard.graph.provider_side import ProviderSide
 from langchain_ctxguard.graph.reading import Call, Reader, Reading, as_messages, tool_name
 from langchain_ctxguard.graph.recall import Recall, recall_of
 from langchain_ctxguard.graph.remembered import Memory
@@ -83,6 +84,7 @@ from langchain_ctxguard.graph.whereabouts import NOWHERE, Whereabouts, whereabou
 from langchain_ctxguard.ports import Clock, ConsentReading, Hook, Summarizer, TokenCounter
 from langchain_ctxguard.records.constraint_writer import ConstraintWriter
 from langchain_ctxguard.records.constraints import ConstraintReader, ConstraintRegistry
+from langchain_ctxguard.records.provider_compactions import ProviderCompactionLog
 from langchain_ctxguard.records.purge import Purged, apurge_thread, purge_thread
 from langchain_ctxguard.records.recalls import RecallLog
 from langchain_ctxguard.records.standing import StandingLog
@@ -198,7 +200,7 @@ class Turns:
         self._inferring = Inferring(given.inferred, self._engine.record)
         _check_can_read(files, pins)
         self._pins = PinZone(files, pins, self._count)
-        self._tools = StableTools()
+        self._tools, self._windows = StableTools(), Windows(self._settings)
         self._hatches = Hatches(self._engine.record, self._messages_back)
         self._place = Place(workspace=given.workspace, agent=agent)
         verifier = Verifier(extensions.validators)
@@ -209,8 +211,15 @@ class Turns:
         self._answers = Answers(verifier, self._engine.record, remind=given.remind, watch=watch, hatches=self._hatches, paid=self._paid)
         block = render_rules(self._rules.at(self._place).pinned)
         check_sizes(self._settings, pinned_tokens=self._count([SystemMessage(block)]) if block else 0)
-        self._windows = Windows(self._settings)
         self._memory = Memory()
+        self._provider = ProviderSide(
+            self._engine.record,
+            memory=self._memory,
+            log=None if self.store is None else ProviderCompactionLog(self.store, clock=clock),
+            fields=self._fields,
+            count=self._count,
+            blocks=self.blocks,
+        )
         self._thread_record = ThreadRecord(self.standing, copies, self._reader, self._on_record, blocks=self._reads_block)
         self._due = Due(self._settings, reader=self._reader, windows=self._windows, memory=self._memory)
         self._late = self._late_findings()
@@ -347,7 +356,10 @@ class Turns:
         version = self._head_of(state).version
         seen = replace(call, thread=(where.thread, where.namespace))
         work = None if self.coding is None or version < 1 else self.coding.lead(seen, version, self._room(None), view.messages)
-        return view.all if work is None else [*view.all[: len(view.all) - len(view.messages)], work, *view.messages]
+        leads = [] if work is None else [work]
+        self._provider.told(seen.thread, view.messages, version)
+        at, again = self._provider.again(view.messages, leads=leads, head=self._head_of(state), rules=rules, thread=seen.thread)
+        return [*view.all[: len(view.all) - len(view.messages)], *leads, *view.messages[:at], *again, *view.messages[at:]]
 
     def inferred(self, state: Any) -> tuple[InferredConstraint, ...]:
         """Return the rules said in a thread that nobody decided on yet, oldest first; see `ContextGuard.inferred`."""
@@ -466,6 +478,12 @@ class Turns:
         call = yield from self._thread_record.renewed(call)
         reading = self._reader.read(call)
         self._notice_fault(call, reading)
+        self._provider.check(model)
+        yield from self._provider.noted(call, reading.messages, reading.head.version)
+        _, again = self._provider.again(reading.messages, leads=(), head=reading.head, rules=rules, thread=thread)
+        if again:
+            call = replace(call, lead_tokens=self._provider.tokens(again))
+            reading = with_lead(reading, call)
         attempt, reading = self._due.attempt(call, reading, model, run)
         if attempt is None:
             return late
@@ -512,10 +530,7 @@ class Turns:
         self._notice_fault(call, reading)
         self._notice_compactor(state, call)
         leads = yield from self._leads(state, call, reading.messages, request.model, reading.head)
-        beside = [message for message in (*leads, self._answers.reminder(call)) if message is not None]
-        if beside:
-            call = replace(call, lead_tokens=self._count(beside))
-            reading = with_lead(reading, call)
+        call, reading = self._weighed(request, call, reading, leads)
         whole: Reading | None = (yield from self._whole(call, request.model)) if self._hatches.shows_all(thread) else None
         attempt: Attempt | None = None
         if whole is None:
@@ -534,12 +549,13 @@ class Turns:
                 tokens = made.record.tokens_after
                 leads = yield from self._leads(state, call, made.view.messages, request.model, head or reading.head)
         try:
-            response = yield from self._asked(_led(sent, leads), call, reading, head, tokens)
+            response = yield from self._asked(self._led(sent, leads, call, head or reading.head), call, reading, head, tokens)
         except ContextOverflowError as overflow:
             head, sent = yield from self._overflow.smaller(request, call, head, overflow, change)
-            sent = _led(sent, (yield from self._leads(state, call, sent.messages, request.model, head)))
+            sent = self._led(sent, (yield from self._leads(state, call, sent.messages, request.model, head)), call, head)
             response = yield from self._asked(sent, call, reading, head, None)
         response = yield from self._answers.verified(sent, response, call)
+        yield from self._provider.noted(call, response.result, (head or reading.head).version)
         yield from self._thread_record.noted(where, response.result)
         return response if head is None else self._writing(response, head, change, state)
 
@@ -580,6 +596,23 @@ class Turns:
         pinned = self._pins.lead(state.get(PINS_CHANNEL), call.messages, shown, window=self._windows.of(model)[0])
         work = yield from worked(self.coding, call, head.version, self._room(model), shown)
         return [message for message in (pinned, work) if message is not None]
+
+    def _weighed(self, request: ModelRequest[Any], call: Call, reading: Reading, leads: Sequence[HumanMessage]) -> tuple[Call, Reading]:
+        """Return the call and the reading with the tokens of all that is sent beside the view."""
+        self._provider.check(request.model, request.model_settings)
+        _, again = self._provider.again(reading.messages, leads=leads, head=reading.head, rules=call.rules, thread=call.thread)
+        beside = [message for message in (*leads, *again, self._answers.reminder(call)) if message is not None]
+        if not beside:
+            return call, reading
+        call = replace(call, lead_tokens=self._count(beside))
+        return call, with_lead(reading, call)
+
+    def _led(self, request: ModelRequest[Any], leads: Sequence[HumanMessage], call: Call, head: ContextHead) -> ModelRequest[Any]:
+        """Return the request with what is pinned and what is known of the work in front, and said again behind a provider's compaction."""
+        at, again = self._provider.again(request.messages, leads=leads, head=head, rules=call.rules, thread=call.thread)
+        if not leads and not again:
+            return request
+        return sending(request, request.system_message, [*leads, *request.messages[:at], *again, *request.messages[at:]])
 
     def _room(self, model: Any) -> int:
         """Return how much a compacted context shows of the work: less where the next compaction is near by setting."""
@@ -744,11 +777,6 @@ def _showing(request: ModelRequest[Any], reading: Reading) -> ModelRequest[Any]:
     if reading.messages is request.messages:
         return request.override(system_message=reading.system)
     return sending(request, reading.system, list(reading.messages))
-
-
-def _led(request: ModelRequest[Any], leads: Sequence[HumanMessage]) -> ModelRequest[Any]:
-    """Return the request with what is pinned and what is known of the work in front; the same one where there is neither."""
-    return sending(request, request.system_message, [*leads, *request.messages]) if leads else request
 
 
 def _has_second_compactor(state: Any, call: Call) -> bool:

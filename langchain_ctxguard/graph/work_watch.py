@@ -8,16 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Command
 
 from langchain_ctxguard.core.commands import command_in, is_large_change, reads_only
 from langchain_ctxguard.core.effects import CallAtWork, Ran, WorkWord
 from langchain_ctxguard.core.evidence import effect_of
+from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.results import reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, text_of
 from langchain_ctxguard.core.steps import named_files, places_of, step_text
 from langchain_ctxguard.core.worklog import effect_digest
+from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.domain.worklog import FileState, WorkEntry, WorkState
 from langchain_ctxguard.domain.workspace import FileFact
@@ -50,7 +52,7 @@ class WorkWatch:
     Until the log of a thread is begun its entries wait in this process: a run that never nears a compaction writes nothing.
     """
 
-    def __init__(self, files: WorkFiles, log: WorkLog, *, clock: Clock, saved: Callable[[str], None]) -> None:
+    def __init__(self, files: WorkFiles, log: WorkLog, *, clock: Clock, saved: Callable[[str], None], redact: Redactor | None = None) -> None:
         """Bind the files and the log.
 
         Args:
@@ -58,13 +60,17 @@ class WorkWatch:
             log: Where entries go.
             clock: Says what time it is.
             saved: Called with a thread before a large change, and after its log has grown.
+            redact: Sees every text before a line is made of it. Names of files stay: by them they are found again.
         """
         self._files = files
         self._log = log
         self._clock = clock
         self._saved = saved
+        self._redact = redact
         self._before: Bounded[tuple[int, dict[str, FileFact]]] = Bounded(_CALLS)
-        self._latest: Bounded[tuple[int, FileFact]] = Bounded(_CALLS)
+        self._ended: Bounded[int] = Bounded(_CALLS)
+        self._running: dict[Any, frozenset[str]] = {}
+        self._lock = threading.Lock()
         self._count = itertools.count(1)
         self._threads: Bounded[_Thread] = Bounded(_THREADS)
         self._begun: Bounded[bool] = Bounded(_THREADS)
@@ -78,20 +84,29 @@ class WorkWatch:
         if request.thread and is_large(request, names) and self._waits(request.thread):
             self.save(request.thread)
         number = next(self._count)
+        with self._lock:
+            self._running[_key(request)] = frozenset(names)
+            while len(self._running) > _CALLS:
+                self._running.pop(next(iter(self._running)))
         self._before.put(_key(request), (number, {name: self._files.fact(name) for name in names}))
         return None
 
     def after(self, call: CallAtWork, ran: Ran) -> None:
         """Put what a call changed into the log; see `ports.WorkRecord`."""
         request = call.request
+        with self._lock:
+            self._running.pop(_key(request), None)
         known = self._before.get(_key(request))
         if known is None or not request.thread or ran.outcome == "paused":
             return
         self._before.drop(_key(request))
-        began, seen = known
-        # Of calls that run side by side each answers for what changed since the last of them was looked at.
-        before = {name: self._since(began, name, fact) for name, fact in seen.items()}
+        began, before = known
         is_done = ran.outcome == "finished" and ran.error is None and not _failed(ran.value)
+        if not is_done:
+            # What changed meanwhile may be another's doing, and this one says that it did nothing.
+            before = {name: fact for name, fact in before.items() if not self._was_shared(began, name)}
+        for name in known[1]:
+            self._ended.put(name, next(self._count))
         entry = self.entry_of(request, before, is_done=is_done)
         if entry is not None:
             self.add(request.thread, [entry])
@@ -99,15 +114,13 @@ class WorkWatch:
     def entry_of(self, request: ToolRequest, before: Mapping[str, FileFact], *, is_done: bool) -> WorkEntry | None:
         """Return the entry of a call that ran, `None` where it changed nothing that anybody can see."""
         after = {name: self._files.fact(name) for name in before}
-        for name, fact in after.items():
-            self._latest.put(name, (next(self._count), fact))
         changed = tuple(name for name, fact in after.items() if _differs(before[name], fact))
         # Where nobody can see the files, a tool that says it succeeded is what there is to go by.
         unseen = tuple(name for name, fact in after.items() if not fact.is_known) if is_done and _says_it_writes(request.tool) else ()
         touched = (*changed, *unseen)
         if not touched:
             return None
-        text = step_text(request.tool, request.args)
+        text = self._told(request.tool, request.args)
         return WorkEntry(
             state=WorkState.DONE if is_done else WorkState.BLOCKED,
             text=text if is_done else f"failed, and changed files all the same: {text}",
@@ -120,9 +133,18 @@ class WorkWatch:
             at=self._clock(),
         )
 
-    def _since(self, began: int, name: str, fact: FileFact) -> FileFact:
-        number, latest = self._latest.get(name) or (0, fact)
-        return latest if number > began else fact
+    def _told(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return what a call did in a line, of its arguments as the redactor leaves them."""
+        if self._redact is None:
+            return step_text(tool, arguments)
+        call = {"name": tool, "args": dict(arguments), "id": "1", "type": "tool_call"}
+        (left,) = Redaction(self._redact).message(AIMessage("", tool_calls=[call])).tool_calls  # type: ignore[attr-defined]  # a copy of an AI message
+        return step_text(tool, left["args"])
+
+    def _was_shared(self, began: int, name: str) -> bool:
+        """Say whether another call on the same file ran while one did."""
+        with self._lock:
+            return (self._ended.get(name) or 0) > began or any(name in names for names in self._running.values())
 
     def add(self, thread: str, entries: Sequence[WorkEntry]) -> None:
         """Take entries in: onto the log where it is begun, else into what waits."""
@@ -206,7 +228,7 @@ class WorkWatch:
             return None
         return WorkEntry(
             state=WorkState.DONE,
-            text=step_text(tool, arguments),
+            text=self._told(tool, arguments),
             places=places_of(arguments, names, self._files.relative),
             files=tuple(FileState(path=name, sha256=fact.sha256) for name, fact in facts.items() if fact.is_known and fact.kind != "folder"),
             effect_digest=effect_digest(tool, arguments),

@@ -22,8 +22,8 @@ from langchain_ctxguard.domain.shown import CompactionTexts
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.engine import Engine
 from langchain_ctxguard.graph.tools import guard_tools
+from langchain_ctxguard.testing.langsmith_server import Received, langsmith_server
 from langchain_ctxguard.tracing import LangSmithTracer
-from tests.support.langsmith_server import Received, langsmith_server
 from tests.support.tool_calls import Ran, agent_with, approve, calls, thread
 
 SAID = "the parcel for Zyxwvut stands in aisle nine and costs 4711 EUR"

@@ -23,8 +23,8 @@ from opentelemetry.trace import StatusCode
 from langchain_ctxguard import ChatModelSummarizer, ContextGuard, GuardStore
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.tools import guard_tools
+from langchain_ctxguard.testing.langsmith_server import langsmith_server
 from langchain_ctxguard.tracing import LangSmithTracer, OpenTelemetryTracer
-from tests.support.langsmith_server import langsmith_server
 from tests.support.tool_calls import Ran, agent_with, approve, calls, thread
 
 SAID = "the parcel for Zyxwvut stands in aisle nine"

@@ -50,7 +50,7 @@ def test_the_rights_of_three_roles_are_printed() -> None:
 def test_roles_that_are_one_split_nothing() -> None:
     """Said in one line."""
     done = run("--roles", "--agent-role", "x", "--writer-role", "x")
-    assert (2, True) == (done.exit_code, "three roles" in done.stderr)
+    assert (2, True) == (done.exit_code, "name of its own each" in done.stderr)
 
 
 def test_a_database_is_named() -> None:

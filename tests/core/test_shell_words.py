@@ -18,6 +18,10 @@ READS = [
     "find . -name '*.py' -newer a.py",
     "sed -n '10,20p' a.py",
     "sed -n 5p a.py",
+    "sed 's/a/b/g' a.py",
+    "sed -n -e '/def total/,/return/p' a.py",
+    "awk '{print $1}' a.txt",
+    "printenv",
     "python -m pytest -q tests/test_a.py 2>&1 | tail -5",
     "PYTHONPATH=. pytest -x",
     "uv run pytest -q",
@@ -64,6 +68,10 @@ WRITES = [
     "xargs rm",
     "env rm a",
     "awk '{print > \"b\"}' a",
+    "awk '{system($1)}' a",
+    "sed s/a/b/e a.py",
+    "sed -n -f script a.py",
+    "sed",
     "rg --pre ./x y",
     "make install",
     "npm run build",
@@ -122,3 +130,10 @@ def test_the_line_of_a_shell_tool_is_found(tool: str, args: dict[str, object], l
 def test_a_line_falls_into_commands(line: str, commands: object) -> None:
     """Quoted signs part nothing, and settings of variables are no command."""
     assert commands == commands_of(line)
+
+
+@pytest.mark.parametrize("line", ["pytest -q", "python -m pytest", "uv run mypy", "make test", "cargo test"])
+def test_a_run_of_tests_is_looking_only_where_that_is_asked(line: str) -> None:
+    """It changes nothing that anybody means to keep, and may leave files behind."""
+    assert only_reads(line)
+    assert not only_reads(line, runs_tests=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -40,8 +39,8 @@ def steps(messages: list[BaseMessage], *, when: str) -> AIMessage | str:
     return step("compact_context", "c3", reason="the function is renamed")
 
 
-def main(folder: str, when: str, text: str) -> None:
-    """Work in a folder, and say what became of it."""
+def work(folder: str, when: str, text: str) -> dict[str, Any]:
+    """Work in a folder, and return what became of it."""
     root, facts = Path(folder), Facts()
     guard = coding_guard(store=f"sqlite:///{root.parent / 'guard.db'}", hooks=[facts])
     handoff = HandoffGuard(guard, FilesystemBackend(root / "work"))
@@ -60,15 +59,14 @@ def main(folder: str, when: str, text: str) -> None:
         entries = [(entry.tool_call_id, str(entry.line)) for entry in handoff.entries("t-1")]
     made = handoff.newest("t-1")
     guard.close()
-    told = {
+    return {
         "entries": entries,
         "handoffs": 0 if made is None else made.number,
         "compactions": len(facts.made),
         "notes": notes_in(model.seen[-1]),
         "calls": len(model.seen),
     }
-    print(json.dumps(told))  # noqa: T201 - the test reads it
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    work(*sys.argv[1:4])

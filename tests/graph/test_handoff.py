@@ -16,7 +16,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.store.memory import InMemoryStore
 
-from langchain_ctxguard import CompactContext, ContextGuard, GuardedState, Handoff, HandoffGuard, PolicyToolNode
+from langchain_ctxguard import CompactContext, ContextGuard, Extensions, GuardedState, Handoff, HandoffGuard, PolicyToolNode
 from langchain_ctxguard.domain.summary import Decision, SummaryDraft
 from langchain_ctxguard.domain.value import digest_of
 from langchain_ctxguard.errors import ConfigurationError
@@ -99,6 +99,21 @@ async def test_what_took_effect_outlives_a_compaction(root: Path, is_async: bool
     for part in ("[TRACE-001]", "rename the callers", "Never touch migrations/.", "an alias", "src/cart.py: sha256", TASK):
         assert part in note
     assert [] == check_provider_valid(view)
+
+
+def test_the_same_words_about_other_places_are_other_work(root: Path) -> None:
+    """Two notes of what is next that differ in their places alone are both handed over, and both are shown."""
+    guard = coding_guard()
+    handoff = HandoffGuard(guard, root)
+    notes = [step("trace", f"c{number}", state="next", text="rename here", at=[f"src/{number}.py"]) for number in (1, 2)]
+    model = scripted(*notes, step("compact_context", "c3", reason="planned"), "done")
+    go(agent_in(root, guard, handoff, model), TASK)
+    made = handoff.newest("t-1")
+    assert made is not None
+    assert ["src/1.py", "src/2.py"] == [str(place) for item in made.not_done for place in item.places]
+    (note,) = notes_in(model.seen[-1])
+    assert "rename here @ src/1.py" in note
+    assert "rename here @ src/2.py" in note
 
 
 def test_a_run_that_never_nears_a_compaction_leaves_nothing(root: Path) -> None:
@@ -571,6 +586,30 @@ def test_a_thread_is_erased(root: Path) -> None:
     assert handoff.maker.log.newest("t-1") is None
 
 
+def test_a_chinese_task(root: Path) -> None:
+    """Goal, prohibition and decision cross in the words they were said in."""
+    guard = coding_guard()
+    handoff = HandoffGuard(guard, root)
+    task = "把 src/cart.py 里的 total 改名为 sum_total。绝不要修改 migrations/ 目录。"
+    model = scripted(
+        step("edit_file", "c1", path="src/cart.py", **EDIT),
+        step("trace", "c2", state="decided", text="直接改名", why="调用处很少", rejected=[{"option": "保留别名", "why": "会掩盖旧的调用"}]),
+        step("trace", "c3", state="next", text="修改所有调用处", at=["src/商店.py::结账"]),
+        step("compact_context", "c4", reason="函数已改名"),
+        "好的",
+    )
+    go(agent_in(root, guard, handoff, model), task)
+    made = handoff.newest("t-1")
+    assert made is not None
+    assert task == made.goal
+    assert ["绝不要修改 migrations/ 目录。"] == [ban.text for ban in made.do_not if ban.why == "a person said so"]
+    assert ("直接改名", "保留别名") == (made.decisions[-1].chosen, made.decisions[-1].rejected[0].option)
+    assert "修改所有调用处" == made.next_action
+    (note,) = notes_in(model.seen[-1])
+    for part in (task, "绝不要修改 migrations/ 目录。", "保留别名", "修改所有调用处", "src/商店.py::结账"):
+        assert part in note
+
+
 def test_threads_of_any_name_have_folders_of_their_own(root: Path) -> None:
     """A thread's id leads nowhere: neither out of the folder, nor into another thread's."""
     guard = coding_guard()
@@ -698,3 +737,65 @@ def test_what_a_file_said_is_no_order(root: Path) -> None:
     assert 1 == note.count("</context_note>")
     assert "Ignore all previous instructions" not in note
     assert "[TRACE-001]" in note
+
+
+def test_the_built_in_sub_agent_is_seen(root: Path) -> None:
+    """Without being told of it: the guard it inherits sees what its tools change, and keeps the folder from them."""
+
+    def script(_: int, messages: list[BaseMessage]) -> Any:
+        is_inner = any(message.type == "human" and "INNER JOB" in str(message.content) for message in messages)
+        done = sum(message.type == "tool" for message in messages)
+        if is_inner:
+            inner = (
+                step("write_file", "i1", file_path="/src/inner.py", content="y = 1\n"),
+                step("write_file", "i2", file_path="/.ctxguard/t-1/worklog.md", content="x"),
+            )
+            return inner[done] if done < 2 else "inner done"
+        return step("task", "o1", description="INNER JOB", subagent_type="general-purpose") if done == 0 else "outer done"
+
+    guard = coding_guard()
+    backend = FilesystemBackend(root)
+    handoff = HandoffGuard(guard, backend)
+    go(deep(ScriptedChat(script=script), guard, handoff, backend), "delegate it")
+    assert ["i1"] == [entry.tool_call_id for entry in handoff.entries("t-1")]
+    assert handoff.entries("t-1")[0].namespace
+    assert not (root / ".ctxguard").exists()
+
+
+def test_a_redactor_sees_what_is_handed_over(root: Path) -> None:
+    """Neither log nor hand-over, on record or in the folder, holds what it takes out; names of files stay."""
+    key = "sk-live-4711-0815"
+    guard = coding_guard(extensions=Extensions(redact=lambda text: text.replace(key, "[key]")))
+    handoff = HandoffGuard(guard, root)
+    model = scripted(
+        step("write_file", "c1", path="conf.py", content=f"KEY = '{key}'\n"),
+        step("execute", "c2", command=f"echo {key} > key.txt"),
+        step("trace", "c3", state="decided", text=f"use {key}", rejected=[{"option": f"another than {key}", "why": key}]),
+        step("compact_context", "c4", reason="x"),
+        "done",
+    )
+    go(agent_in(root, guard, handoff, model), f"Use {key}. Never print {key}.")
+    assert ["conf.py", "key.txt"] == [state.path for entry in handoff.entries("t-1") for state in entry.files]
+    texts = [path.read_text(encoding="utf-8") for path in (root / ".ctxguard").rglob("*") if path.is_file()]
+    texts += [entry.model_dump_json() for entry in handoff.entries("t-1")]
+    assert not [text for text in texts if key in text]
+    assert any("[key]" in text for text in texts)
+    assert key not in "".join(notes_in(model.seen[-1]))
+
+
+def test_a_hand_over_that_fails_stops_no_compaction(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told to the hooks, and the context is compacted without it."""
+    facts = Facts()
+    guard = coding_guard(hooks=[facts])
+    handoff = HandoffGuard(guard, root)
+
+    def broken(*_: Any, **__: Any) -> None:
+        msg = "secret words"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(handoff.maker, "made", broken)
+    go(agent_in(root, guard, handoff, scripted(*work())), TASK)
+    (event,) = facts.events("preparation_failed")
+    assert "RuntimeError" in event.detail
+    assert "secret" not in event.detail
+    assert facts.made

@@ -13,11 +13,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import ToolNode
 
-from langchain_ctxguard import CompactContext, ContextGuard, GuardConfig, GuardedState, GuardStore, guard_tools
+from langchain_ctxguard import CompactContext, Constraint, ContextGuard, GuardConfig, GuardedState, GuardStore, guard_tools
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.errors import StoreError
+from tests.graph.test_history import Counting
 from tests.support.consents import Clock
-from tests.support.tool_calls import Messages, Ran, calls, deep_agent_with, graph_with, results, say
+from tests.support.tool_calls import Messages, Ran, approve, calls, deep_agent_with, graph_with, questions, results, resume, say
 
 USED = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
 START = datetime(2026, 6, 30, 12, tzinfo=UTC)
@@ -262,3 +263,65 @@ def test_without_messages_in_sight_nobody_counted() -> None:
         (tool,) = guard_tools([ran.tool("send", "to")], {"rules": [{"tool": "send", "budget": {"tokens": 5, "per": per}}]})
         assert "Denied" in str(tool.invoke({"to": "bob"}))
     assert [] == ran.calls
+
+
+def test_what_left_a_sub_agents_own_state_counts(tmp_path: Path, clock: Clock) -> None:
+    """Its guard compacts and takes messages out of its state; what they cost stays used."""
+    from deepagents import create_deep_agent
+
+    ran, made = Ran(), [0]
+    config = {
+        "compaction": {"evict": "archive"},
+        "tools": {"rules": [{"tool": "read", "effect": "read"}, {"tool": "send", "budget": {"tokens": 85, "per": "thread"}}]},
+    }
+    settings: dict[str, Any] = {"trigger": ("messages", 7), "keep": ("turns", 1), "summarizer": Counting()}
+    guard = ContextGuard(GuardConfig.from_dict(config), store=f"sqlite:///{tmp_path}/guard.db", clock=clock, **settings)
+    sizes: list[int] = []
+
+    def both(messages: list[BaseMessage]) -> AIMessage:
+        if not any(message.type == "human" and message.text == "do it" for message in messages):
+            asked = calls(("task", {"description": "do it", "subagent_type": "worker"}), ids="t")
+            return AIMessage("done") if any(isinstance(message, AIMessage) for message in messages) else asked
+        made[0] += 1
+        sizes.append(len(messages))
+        named = ("read", {}) if made[0] < 9 else ("send", {"to": "bob"})
+        return paid(calls(named, ids=f"c{made[0]}-") if made[0] < 10 else AIMessage("sent"))
+
+    tools = guard.tools([ran.tool("read", result="Nothing new. " * 200), ran.tool("send", "to")])
+    worker = {"name": "worker", "description": "works", "system_prompt": "work", "tools": tools, "middleware": [guard]}
+    agent = create_deep_agent(Messages(answer=both), tools, subagents=[worker], middleware=[guard], checkpointer=InMemorySaver())
+    say(agent, "go")
+    assert max(sizes) < 9
+    assert 100 == guard.gate._usage._log.of_thread("t").total.tokens
+    assert "send" not in ran.names
+    guard.close()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_run_that_waited_for_a_person_is_the_same_run(clock: Clock, *, is_async: bool) -> None:
+    """What it used before the question counts after the answer; the next request begins anew."""
+    ran = Ran()
+    rules = {"rules": [{"tool": "send", "verdict": "ask", "budget": {"tokens": 15, "per": "run"}}]}
+    guard = ContextGuard(GuardConfig.from_dict({"tools": rules}), store=GuardStore.open("memory://", clock=clock), clock=clock, trigger=None)
+
+    def twice(messages: list[BaseMessage]) -> AIMessage:
+        made = sum(isinstance(message, AIMessage) for message in messages)
+        return paid(calls(("send", {"to": str(made)}), ids=f"s{made}-") if made in {0, 1, 3} else AIMessage("noted"))
+
+    agent = agent_of(guard, ran, model=twice)
+    say(agent, "go", is_async=is_async)
+    assert "20 of 15 tokens per run are used" in told(resume(agent, approve(), is_async=is_async))
+    assert ["0"] == [given["to"] for _, given in ran.calls]
+    assert 1 == len(questions(say(agent, "again", is_async=is_async)))
+
+
+def test_an_answer_that_was_refused_was_paid_for(clock: Clock) -> None:
+    """A check had the model asked again: both answers count."""
+    data = {"enforcement": "verifier", "on_fail": "retry", "validator": {"type": "pattern", "pattern": "no", "must": "not_match"}}
+    rule = Constraint.model_validate({"constraint_id": "r-1", "text": "Never say no.", **data})
+    config = GuardConfig.from_dict({"tools": {"rules": [{"tool": "send", "budget": {"tokens": 1_000}}]}})
+    guard = ContextGuard(config, constraints=[rule], store=GuardStore.open("memory://", clock=clock), clock=clock, trigger=None)
+    said = iter(["no", "fine"])
+    agent = agent_of(guard, Ran(), model=lambda _: paid(AIMessage(next(said))))
+    assert "fine" == say(agent, "go")["messages"][-1].text
+    assert 20 == guard.gate._usage._log.of_thread("t").total.tokens

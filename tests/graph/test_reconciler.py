@@ -13,7 +13,9 @@ import pytest
 
 from langchain_ctxguard import ContextGuard, HandoffGuard
 from langchain_ctxguard.backends.store import GuardStore
+from langchain_ctxguard.core.effects import CallAtWork
 from langchain_ctxguard.domain.context_version import ContextPlace
+from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.domain.reconcile import WorkStatus
 from langchain_ctxguard.errors import ConfigurationError
 from tests.support.desk import CHECK, Desk, is_answered, is_held
@@ -302,6 +304,16 @@ def test_a_check_that_names_no_file_leaves_the_agents_own_open(root: Path) -> No
     assert not is_held(desk.write("b.py", "b = 2\n"))
 
 
+def test_a_file_whose_loss_the_check_names_may_be_made_again(root: Path) -> None:
+    """It is not there, so only its name can open it."""
+    desk = Desk(root, check=[sys.executable, "-B", "-c", "import sys; sys.path.insert(0, '.'); import a"])
+    desk.call("delete_file", file_path="a.py")
+    desk.compact()
+    assert is_held(desk.write("b.py", "b = 2\n"))
+    assert not is_held(desk.write("a.py", "a = 2\n"))
+    assert not is_held(desk.write("b.py", "b = 2\n"))
+
+
 @pytest.mark.parametrize("what", ["all", "check", "contradictions"])
 def test_a_person_may_waive_what_was_found_and_it_is_on_record(root: Path, what: Any) -> None:
     """The part that is waived, and no other."""
@@ -418,6 +430,24 @@ def test_an_event_loop_is_not_blocked_by_a_slow_check(root: Path) -> None:
 
     assert "Wrote" in asyncio.run(go()).text
     assert len(ticks) > 5
+
+
+def test_a_sub_agent_reconciles_for_itself(root: Path) -> None:
+    """Its compaction holds its own call; the agent that called it was not compacted, and goes on."""
+    desk = Desk(root)
+    desk.write("a.py", "a = 2\n")
+    desk.outside("a.py", A)
+
+    def asked(namespace: str, version: int | None, call_id: str) -> Any:
+        request = ToolRequest(tool="write_file", args={"file_path": "b.py", "content": "x"}, thread="t", namespace=namespace, call_id=call_id)
+        return desk.handoff.reconciler.held(CallAtWork(request, "write", (), version))
+
+    assert asked("tools:7", None, "x1") is None
+    held = asked("worker:1|tools:8", 1, "x2")
+    assert "'a.py'" in held.text
+    assert asked("worker:1|tools:9", 1, "x3") is None
+    assert asked("tools:7", None, "x4") is None
+    assert "'a.py'" in asked("worker:2|tools:8", 1, "x5").text
 
 
 def test_what_is_erased_is_not_shown_and_breaks_nothing(root: Path) -> None:

@@ -133,6 +133,14 @@ class Work(RuleBasedStateMachine):
             text = self.desk.shown()
             assert all(f"'{one}'" in text for one in self.left if self.left[one] != self.desk.text(one))
 
+    @precondition(lambda self: any(self.left.values()))
+    @rule(data=st.data(), is_removed=st.booleans(), shows=st.booleans())
+    def undo_and_compact(self, data: Any, *, is_removed: bool, shows: bool) -> None:
+        """Somebody undoes what the agent did, right before a compaction."""
+        path = data.draw(st.sampled_from(sorted(one for one in self.left if self.left[one] is not None)))
+        self.remove_outside(path) if is_removed else self.revert_outside(path)
+        self.compact(shows=shows)
+
     @rule(path=paths)
     def read(self, path: str) -> None:
         """Reading is possible whatever stands open."""
@@ -212,6 +220,6 @@ class Quick(Desk):
 
 
 TestWork = Work.TestCase
-TestWork.settings = settings(max_examples=max(40, settings.default.max_examples // 2), stateful_step_count=25, deadline=None)
+TestWork.settings = settings(max_examples=max(20, settings.default.max_examples // 3), stateful_step_count=25, deadline=None)
 TestWorkInGit = WorkInGit.TestCase
 TestWorkInGit.settings = settings(max_examples=max(2, settings.default.max_examples // 20), stateful_step_count=12, deadline=None)

@@ -99,6 +99,12 @@ def test_a_new_edit_of_a_file_that_was_edited_runs(desk: Desk) -> None:
     assert not is_answered(desk.edit("d.py", "b = 1", "b = 3"))
 
 
+def test_a_few_letters_that_stand_in_any_file_are_no_evidence(desk: Desk) -> None:
+    """Another edit, whose old text is not there, gets the tool's own answer."""
+    desk.edit("b.py", "b = 1", "b = 12")
+    assert "is not in b.py" in desk.edit("b.py", "zz", "12").text
+
+
 def test_the_same_call_begun_anew_is_not_told_that_it_is_done(desk: Desk) -> None:
     """A node that begins again makes the same call: it is no repeat of itself."""
     desk.edit("b.py", "b = 1", "b = 2", call_id="one")
@@ -144,10 +150,15 @@ def test_a_search_that_found_nothing_is_made_again(desk: Desk) -> None:
 
 
 def test_a_search_is_known_after_a_kill(tmp_path: Path) -> None:
-    """It is in the store."""
+    """Once there was a compaction it is in the store, with those before it; a run that is never compacted writes none."""
     desk = Desk(repository(tmp_path / "work", {"a.py": A}), f"sqlite:///{tmp_path / 'g.db'}")
     desk.call("grep", pattern="total")
+    assert () == desk.state.searches
+    assert is_answered(desk.call("grep", pattern="total"))
+    desk.compact()
+    desk.call("grep", pattern="return")
     desk.killed()
+    assert is_answered(desk.call("grep", pattern="return"))
     assert is_answered(desk.call("grep", pattern="total"))
 
 

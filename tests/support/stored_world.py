@@ -39,6 +39,25 @@ TURNS = (
 
 PADDING = "The weather was fine and the road was long. " * 12
 
+RETENTION = """\
+version: 1
+cases:
+- name: no refund without a receipt
+  path: omitted
+  why: The rule is said once, at the beginning.
+  rules:
+  - Never refund without a receipt.
+  conversation:
+  - user: I bought a lamp, order ORD-7001, for 45.50 EUR.
+  - ai: Thank you.
+  - filler: 5
+  request: Refund ORD-7001 now.
+  act:
+    call: {tool: refund, args: {order_id: ORD-7001}}
+  expect:
+    not_called: [refund]
+"""
+
 CASES = "- {name: reading, tool: read_order, args: {id: 17}, expect: allow}\n- {name: deleting, tool: delete_order, args: {id: 17}, expect: ask}\n"
 
 
@@ -93,6 +112,7 @@ def make_folder(folder: Path) -> Path:
     (folder / "chat.json").write_text(json.dumps(chat), encoding="utf-8")
     saved(folder / "session.jsonl", compacted.session())
     (folder / "ctxguard.yaml").write_text(STARTER, encoding="utf-8")
+    (folder / "refunds.retention.yaml").write_text(RETENTION, encoding="utf-8")
     (folder / "cases.yaml").write_text(CASES, encoding="utf-8")
     marked_sheet(folder)
     return folder

@@ -29,6 +29,8 @@ from langchain_ctxguard import (
     GuardConfig,
     GuardedState,
     GuardStore,
+    Handoff,
+    HandoffGuard,
     PolicyToolNode,
     RunInput,
     ToolGuard,
@@ -50,6 +52,8 @@ from langchain_ctxguard.domain.log import Entry
 from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.domain.upcoming import UpcomingCompaction
 from langchain_ctxguard.domain.version import CompactionRecord
+from langchain_ctxguard.domain.work_metrics import WorkMetrics
+from langchain_ctxguard.domain.worklog import WorkEntry
 from langchain_ctxguard.events import CompactionFinished, StreamEvent, StreamEvents, read_event
 from langchain_ctxguard.ports import BlobStore, ConsentReading, Log, Summarizer, TextIndex, TokenCounter, VerifiableLog
 from langchain_ctxguard.tracing import LangSmithTracer, OpenTelemetryTracer
@@ -124,6 +128,19 @@ def opens_a_store(base: BaseStore) -> tuple[Log, VerifiableLog, BlobStore, TextI
         assert_type(store.log.append(store.stream("audit", "t"), [b"{}"], expected=0), list[Entry])
         assert_type(store.blobs.get("t", ["0"]), dict[str, bytes])
     return MemoryLog(), GuardStore.open(base).log, store.blobs, store.index
+
+
+def hands_over(guard: ContextGuard, model: BaseChatModel, tools: list[BaseTool], base: BaseStore) -> None:
+    """A hand-over guard registers with a guard over a folder or a store, and stands in a middleware list; what it keeps is read as values."""
+    handoff = HandoffGuard(guard, Path("checkout"), check=["pytest", "-q"], check_timeout_s=60, folder=".ctxguard", mode="auto", model=model)
+    create_agent(model, tools, middleware=[guard, handoff])
+    HandoffGuard(ContextGuard(), base, mode="explore")
+    assert_type(handoff.newest("t-1"), Handoff | None)
+    assert_type(handoff.entries("t-1"), tuple[WorkEntry, ...])
+    assert_type(handoff.metrics("t-1", {}), WorkMetrics)
+    assert_type(Handoff.from_markdown(Handoff.from_json("{}").to_markdown()), Handoff)
+    StateGraph(GuardedState).add_node("hand_over", handoff.node())
+    guard.end_phase("t-1", "the parser is finished")
 
 
 def verifies_somebody_elses_compaction(guard: ContextGuard, model: BaseChatModel) -> None:

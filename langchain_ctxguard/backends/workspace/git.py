@@ -116,7 +116,7 @@ class Git:
         Raises:
             GitError: it cannot be told, e.g. because one of them is gone.
         """
-        done = self._ask("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", first, second, "--")
+        done = self._ask("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--end-of-options", first, second, "--")
         if done.exit_code != 0:
             msg = f"git cannot compare two commits ({_told(done)})"
             raise GitError(msg)

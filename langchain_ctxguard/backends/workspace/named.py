@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from langchain_ctxguard.backends.workspace.folder import Workspace
 
 _MOST_NAMED = 50
+_CODE = frozenset("py pyi js jsx ts tsx go rs java kt rb php c h cc cpp hpp cs swift scala sql sh json toml yaml yml css html vue".split())  # noqa: SIM905
+_MODULE = re.compile(r"No module named '([\w.]+)'")
 _MOST_WORDS = 4_000
 _AROUND = "\"'`()[]{}<>,;，。；：、（）「」“”‘’|"
 
@@ -17,13 +20,28 @@ def named_in(output: str, known: Sequence[str], workspace: Workspace) -> tuple[s
     for path in known:
         if _stands_in(path, output):
             found[path] = None
-    for word in _words(output):
+    for word in (*_words(output), *_modules(output)):
         name = workspace.relative(word)
-        if name is not None and name not in found and workspace.fact(name).kind in {"file", "link"}:
+        # What follows a space in the name of a file is no file of its own.
+        if name is not None and not any(path == name or path.endswith(f" {name}") for path in found) and _is_file(name, workspace):
             found[name] = None
         if len(found) >= _MOST_NAMED:
             break
     return tuple(found)
+
+
+def _is_file(name: str, workspace: Workspace) -> bool:
+    """Say whether a name is that of a file: one that is there, or a file of code that could be. What is missing has to be made."""
+    kind = workspace.fact(name).kind
+    if kind != "absent":
+        return kind in {"file", "link"}
+    folder, _, last = name.rpartition("/")
+    return last.rpartition(".")[2].lower() in _CODE and (not folder or workspace.fact(folder).kind == "folder")
+
+
+def _modules(output: str) -> list[str]:
+    """Return the files in which modules would lie that Python did not find."""
+    return [f"{name.replace('.', '/')}.py" for name in dict.fromkeys(_MODULE.findall(output))]
 
 
 def _words(output: str) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+import re2  # type: ignore[import-untyped]  # it ships no types
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from langchain_ctxguard.domain.faults import describe, keys_of
 from langchain_ctxguard.domain.value import Value
@@ -138,6 +139,20 @@ class Expected(Value):
 
     answer: str | None = None
     """A text that stands in the answer."""
+
+    answer_matches: str | None = None
+    """A pattern (RE2) that the whole answer fits."""
+
+    @field_validator("answer_matches")
+    @classmethod
+    def _is_pattern(cls, given: str | None) -> str | None:
+        if given is not None:
+            try:
+                re2.compile(given)
+            except re2.error as error:
+                msg = f"{given!r} is no pattern of RE2: {error}"
+                raise ValueError(msg) from error
+        return given
 
 
 def _texts_as_rules(given: object) -> object:

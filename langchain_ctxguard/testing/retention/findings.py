@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
+import re2  # type: ignore[import-untyped]  # it ships no types
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langchain_ctxguard.core.diff import stands_whole
@@ -79,6 +80,8 @@ def _act_faults(run: CaseRun) -> Iterator[Finding]:
         yield Finding("not_refused", run.case.request, f"was not refused; the answer was {run.answer!r}")
     if expect.answer is not None and expect.answer not in run.answer:
         yield Finding("answer", expect.answer, f"is not in the answer {run.answer!r}")
+    if expect.answer_matches is not None and re2.fullmatch(expect.answer_matches, run.answer.strip()) is None:
+        yield Finding("answer", expect.answer_matches, f"is not what the answer looks like: {run.answer!r}")
 
 
 def _why_not(run: CaseRun) -> str:

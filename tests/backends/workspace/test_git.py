@@ -10,7 +10,7 @@ import pytest
 
 from langchain_ctxguard.backends.workspace import Workspace
 from langchain_ctxguard.backends.workspace.git import Git, GitError
-from tests.support.repositories import git, repository, written
+from tests.support.repositories import committed, git, repository, written
 
 
 def trap(folder: Path, marker: Path) -> str:
@@ -48,10 +48,15 @@ def test_nothing_a_repository_configures_is_run(tmp_path: Path) -> None:
         # The same size and another time: git has to look into the file, which is when a filter would run.
         (top / name).write_text((top / name).read_text().upper() or "2\n", encoding="utf-8")
         os.utime(top / name, ns=(1, 1))
-    found = Workspace(top).survey()
+    space = Workspace(top)
+    first = git(top, "rev-parse", "HEAD")
+    second = git(top, "commit-tree", "-p", first, "-m", "x", git(top, "rev-parse", "HEAD:"))
+    found = space.survey()
 
     assert ("git", ()) == (found.source, found.faults)
     assert "b.md" in found.marks
+    assert {"a.py"} == space.tracked(["a.py", "nothing.py"])
+    assert set() == space.committed(first, second)
     assert not marker.exists()
 
 
@@ -109,6 +114,38 @@ def test_a_missing_git_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     assert ("files", {"a.py"}) == (found.source, set(found.marks))
     assert "git is not installed" in found.faults[0]
+
+
+def test_files_between_two_commits_are_named_from_the_workspace(tmp_path: Path) -> None:
+    """As they are called below it; renamed ones by both names, and none where a commit is gone."""
+    top = repository(tmp_path, {"pkg/a.py": "1\n" * 9, "pkg/说明 b.py": "2\n", "other.py": "3\n"})
+    first = git(top, "rev-parse", "HEAD")
+    git(top, "mv", "pkg/a.py", "pkg/new\nname.py")
+    written(top, {"pkg/说明 b.py": "4\n", "other.py": "5\n", ".ctxguard/x": "6\n"})
+    second = committed(top)
+
+    assert {"a.py", "new\nname.py", "说明 b.py"} == Workspace(top / "pkg").committed(first, second)
+    assert {"pkg/a.py", "pkg/new\nname.py", "pkg/说明 b.py", "other.py"} == Workspace(top).committed(first, second)
+    for gone in ("0" * 40, "--output=x", None):
+        assert set() == Workspace(top).committed(gone, second)
+    assert not (top / "x").exists()
+    with pytest.raises(GitError, match="cannot compare"):
+        Git(top).between("0" * 40, second)
+
+
+def test_which_files_git_keeps_is_told_for_any_name(tmp_path: Path) -> None:
+    """A name is a name and no pattern, however many there are; without a repository none is kept."""
+    names = ["a b.py", "说明.py", "*.py", ":(top)x", "-x.py"]
+    top = repository(tmp_path / "w", dict.fromkeys(names, "1\n"))
+    assert set(names) == Workspace(top).tracked([*names, *(f"n{number}" for number in range(450)), "b.py"])
+    assert set() == Workspace(tmp_path).tracked(names)
+
+
+def test_what_tools_leave_behind_is_no_work(tmp_path: Path) -> None:
+    """Caches that nobody ignored are not called touched; one that is kept in the repository is."""
+    top = repository(tmp_path, {"a.py": "1\n", "node_modules/kept.js": "1\n"})
+    written(top, {"__pycache__/a.cpython-311.pyc": "x", ".pytest_cache/v": "x", "node_modules/kept.js": "2\n", "b.py": "1\n"})
+    assert {"b.py", "node_modules/kept.js"} == set(Workspace(top).survey().marks)
 
 
 @pytest.mark.parametrize("ill", ["corrupt index", "broken config", "gone HEAD"])

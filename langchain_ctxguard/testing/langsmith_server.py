@@ -25,6 +25,16 @@ INFO = {
     "instance_flags": {"zstd_compression_enabled": True},
 }
 
+_SESSIONS = [
+    {
+        "id": str(uuid.UUID(int=7)),
+        "name": "default",
+        "start_time": "2026-01-01T00:00:00Z",
+        "tenant_id": str(uuid.UUID(int=1)),
+        "reference_dataset_id": None,
+    }
+]
+
 
 @dataclass
 class Received:
@@ -60,67 +70,58 @@ class Received:
         return b"\n".join(self.bodies).decode("utf-8", "replace")
 
 
+class _Handler(BaseHTTPRequestHandler):
+    """Answers what the client asks, and takes what it sends apart."""
+
+    received: Received
+
+    def do_GET(self) -> None:
+        self.received.requests.append(self.path)
+        self._answer(_SESSIONS if self.path.startswith("/sessions") else INFO)
+
+    def do_POST(self) -> None:
+        self.received.requests.append(self.path)
+        body = self.rfile.read(int(self.headers["Content-Length"])) if self.headers.get("Content-Length") else self._chunks()
+        if self.headers.get("Content-Encoding") == "zstd":
+            body = zstandard.ZstdDecompressor().decompressobj().decompress(body)
+        self.received.bodies.append(body)
+        if self.path.startswith("/feedback"):
+            self.received.take("feedback", "", "", json.loads(body))
+        head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
+        for part in BytesParser().parsebytes(head + body).walk():
+            name = part.get_param("name", header="Content-Disposition")
+            payload = part.get_payload(decode=True)
+            if isinstance(name, str) and isinstance(payload, bytes):
+                kind, run_id, *rest = name.split(".")
+                self.received.take(kind, run_id, rest[0] if rest else "", json.loads(payload))
+        self._answer({}, 202)
+
+    do_PATCH = do_POST  # noqa: N815 - the name http.server looks for
+
+    def _chunks(self) -> bytes:
+        whole = b""
+        while size := int(self.rfile.readline().strip() or b"0", 16):
+            whole += self.rfile.read(size)
+            self.rfile.readline()
+        return whole
+
+    def _answer(self, value: Any, status: int = 200) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
 @contextmanager
 def langsmith_server() -> Iterator[Received]:
-    """Serve until the block ends."""
+    """Serve on a free port of 127.0.0.1 until the block ends; `url` of what is returned is the address for `langsmith.Client(api_url=...)`."""
     received = Received()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            received.requests.append(self.path)
-            if self.path.startswith("/sessions"):
-                self._answer(
-                    [
-                        {
-                            "id": str(uuid.UUID(int=7)),
-                            "name": "default",
-                            "start_time": "2026-01-01T00:00:00Z",
-                            "tenant_id": str(uuid.UUID(int=1)),
-                            "reference_dataset_id": None,
-                        }
-                    ]
-                )
-            else:
-                self._answer(INFO)
-
-        def do_POST(self) -> None:
-            received.requests.append(self.path)
-            body = self.rfile.read(int(self.headers["Content-Length"])) if self.headers.get("Content-Length") else self._chunks()
-            if self.headers.get("Content-Encoding") == "zstd":
-                body = zstandard.ZstdDecompressor().decompressobj().decompress(body)
-            received.bodies.append(body)
-            if self.path.startswith("/feedback"):
-                received.take("feedback", "", "", json.loads(body))
-            head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
-            for part in BytesParser().parsebytes(head + body).walk():
-                name = part.get_param("name", header="Content-Disposition")
-                payload = part.get_payload(decode=True)
-                if isinstance(name, str) and isinstance(payload, bytes):
-                    kind, run_id, *rest = name.split(".")
-                    received.take(kind, run_id, rest[0] if rest else "", json.loads(payload))
-            self._answer({}, 202)
-
-        do_PATCH = do_POST  # noqa: N815 - the name http.server looks for
-
-        def _chunks(self) -> bytes:
-            whole = b""
-            while size := int(self.rfile.readline().strip() or b"0", 16):
-                whole += self.rfile.read(size)
-                self.rfile.readline()
-            return whole
-
-        def _answer(self, value: Any, status: int = 200) -> None:
-            body = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"received": received}))
     received.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
