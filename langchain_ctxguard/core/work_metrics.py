@@ -8,11 +8,12 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from langchain_ctxguard.core.commands import command_in, reads_only
+from langchain_ctxguard.core.commands import reads_only
 from langchain_ctxguard.core.evidence import effect_of
 from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.results import results_in
 from langchain_ctxguard.core.roles import calls_of
+from langchain_ctxguard.core.shell_words import command_in
 from langchain_ctxguard.core.terms import fold
 from langchain_ctxguard.core.worklog import effect_digest
 from langchain_ctxguard.domain.handoff import Handoff
@@ -88,7 +89,7 @@ def _steps(messages: Sequence[BaseMessage]) -> list[_Step]:
             if call.name in NO_STEPS or not call.call_id or call.call_id not in results:
                 continue
             arguments: Mapping[str, Any] = call.arguments if isinstance(call.arguments, Mapping) else {}
-            command = command_in(arguments)
+            command = command_in(arguments, tool=call.name)
             is_change = not reads_only(command) if command is not None else effect_of(call.name) in ("written", "removed")
             digest = effect_digest(call.name, arguments)
             found.append(_Step(at, call.call_id, call.name, digest, is_change, results[call.call_id].is_failed, said.get(call.call_id, "")))

@@ -168,7 +168,7 @@ class Reconciler:
     def asked(self, call: CallAtWork) -> AskedCall:
         """Return what of a call decides whether it may run."""
         request = call.request
-        line = command_in(request.tool, request.args)
+        line = command_in(request.args, tool=request.tool)
         if line is not None:
             reads = only_reads(line, checks=() if self._check is None else [self._check.shown])
             return AskedCall(request.call_id, call.siblings, None, is_reading=reads or call.effect == "read")
