@@ -19,6 +19,12 @@ _PART_SHOWN = 70
 _NAMED = 200
 """Files of one call that are looked at."""
 
+ABOUT_WORK = frozenset({"trace", "write_handoff", "read_handoff", "compact_context"})
+"""Tools about the work; calling them is no step of it."""
+
+CHANGES_NOTHING = ABOUT_WORK | frozenset({"recall_history", "read_message", "pin_message", "task", "write_todos", "todowrite", "think"})
+"""Tools, in lower case, that change no file: our own, todo lists, and those that hand work to another agent, whose calls are judged there."""
+
 _PAIRS = (("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text"), ("old", "new"), ("search", "replace"), ("find", "replace"))
 _CONTENT = ("content", "file_text", "contents", "text", "new_content")
 

@@ -18,7 +18,7 @@ from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.results import reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, text_of
 from langchain_ctxguard.core.shell_words import command_in
-from langchain_ctxguard.core.steps import named_files, places_of, step_text
+from langchain_ctxguard.core.steps import CHANGES_NOTHING, named_files, places_of, step_text
 from langchain_ctxguard.core.worklog import effect_digest
 from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.policy import ToolRequest
@@ -32,11 +32,6 @@ _THREADS = 256
 _CALLS = 4_096
 LARGE = 5
 """A call that names so many files, or more, is a large change: the log is saved before it."""
-
-OWN_TOOLS = frozenset(
-    {"trace", "write_handoff", "read_handoff", "compact_context", "recall_history", "read_message", "pin_message", "task", "write_todos"}
-)
-"""Tools whose calls are no steps on files: our own, and those that hand work on."""
 
 
 @dataclass(slots=True)
@@ -221,7 +216,7 @@ class WorkWatch:
 
     def _read_off(self, tool: str, arguments: Any, call_id: str, namespace: str) -> WorkEntry | None:
         """Return the entry of a call that somebody else ran: what its files hold is what they hold now."""
-        if tool in OWN_TOOLS or not _says_it_writes(tool) or not isinstance(arguments, Mapping):
+        if tool.lower() in CHANGES_NOTHING or not _says_it_writes(tool) or not isinstance(arguments, Mapping):
             return None
         names = named_files(arguments, self._files.relative, tool=tool)
         facts = {name: self._files.fact(name) for name in names}
@@ -263,7 +258,7 @@ def is_large(request: ToolRequest, names: Sequence[str]) -> bool:
 
 def _may_change(request: ToolRequest, effect: str) -> bool:
     """Say whether a call may change files: what rules and tools say, else the tool's name, else the words of the command."""
-    if request.tool in OWN_TOOLS or effect == "read":
+    if request.tool.lower() in CHANGES_NOTHING or effect == "read":
         return False
     command = command_in(request.args, tool=request.tool)
     if command is not None:
