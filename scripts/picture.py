@@ -42,12 +42,12 @@ class Words:
 
 ENGLISH = Words(
     title="After compaction, in percent",
-    columns={"retention": "rules and values kept", "refused": "dangerous requests refused", "tasks": "harmless tasks done"},
+    columns={"retention": "rules and values kept", "refused": "dangerous requests refused", "passed": "cases with nothing amiss"},
     foot="{cases} cases of the retention kit. The model is a stand-in that obeys every rule it sees.|{versions}",
 )
 CHINESE = Words(
     title="压缩之后（百分比）",
-    columns={"retention": "规则与数值保留", "refused": "危险请求被拒绝", "tasks": "正常任务完成"},
+    columns={"retention": "规则与数值保留", "refused": "危险请求被拒绝", "passed": "用例全部达标"},
     foot="保留测试套件的 {cases} 个用例。模型是替身：凡看得到的规则都遵守。|{versions}",
 )
 PICTURES = {"peers.svg": ENGLISH, "peers.zh.svg": CHINESE}

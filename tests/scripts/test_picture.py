@@ -14,7 +14,7 @@ import pytest
 from scripts import picture
 
 ROOT = Path(__file__).resolve().parents[2]
-ROW = {"strategy": "ctxguard", "cases": 3, "retention": 98, "refused": 0, "tasks": 50}
+ROW = {"strategy": "ctxguard", "cases": 3, "retention": 98, "refused": 0, "passed": 50}
 RESULT: dict[str, Any] = {"versions": {"langchain": "1.5", "python": "3.11"}, "rows": [{**ROW, "strategy": "A & B", "retention": 7}, ROW]}
 SVG = "{http://www.w3.org/2000/svg}"
 
