@@ -9,7 +9,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types docs wheel bench bench-quick bench-full fix clean
+.PHONY: help demo test lint types docs wheel install-check lowest server-check bench bench-quick bench-full fix clean
 
 help: ## list the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,12 +30,24 @@ types: $(VENV)/.dev ## mypy, strict
 
 docs: $(VENV)/.docs ## numbers in the docs are the measured ones; examples and notebooks run; the site builds, in build/site
 	$(BIN)/python scripts/numbers.py --check
-	$(BIN)/pytest tests/test_docs.py tests/scripts/test_site.py
+	$(BIN)/python scripts/picture.py --check
+	$(BIN)/pytest tests/test_docs.py tests/test_readme.py tests/scripts/test_site.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python scripts/notebooks.py --check
 
 wheel: $(VENV)/.dev ## the wheel holds the package and nothing else
 	$(BIN)/python scripts/check_wheel.py
+
+install-check: $(VENV)/.install ## sdist and wheel, installed clean and used under each Python 3.11 to 3.13 that is here
+	$(BIN)/python scripts/check_install.py
+
+lowest: $(VENV)/.install ## the oldest dependencies allowed, in an environment of their own, and tests over them
+	$(BIN)/python scripts/check_install.py --lowest
+
+server-check: $(VENV)/.install ## a guarded agent in LangGraph's development server, compacted over HTTP
+	@test -x $(VENV)/server/bin/langgraph || $(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/server
+	$(BIN)/uv pip install --quiet --python $(VENV)/server/bin/python --editable . --group server
+	$(VENV)/server/bin/python scripts/check_server.py
 
 bench: $(VENV)/.dev ## every benchmark that needs no server, in under 20 minutes; writes benchmarks/results and the numbers in the docs
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -71,6 +83,10 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.pip
 
 $(VENV)/.agentdojo: $(VENV)/.dev
 	$(PIP) install --group agentdojo --group mutants
+	@touch $@
+
+$(VENV)/.install: pyproject.toml | $(VENV)/.pip
+	$(PIP) install --group install
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.dev

@@ -108,6 +108,7 @@ def main() -> int:
             STATE.write_text(json.dumps({"commit": _commit(), "done": done}), encoding="utf-8")
     if not given.quick:
         subprocess.run([sys.executable, "scripts/numbers.py"], cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "scripts/picture.py"], cwd=ROOT, check=True)
     if failed:
         print(f"failed: {', '.join(failed)}", flush=True)
     return 1 if failed else 0

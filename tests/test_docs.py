@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import traceback
 import types
@@ -33,10 +34,17 @@ def python_blocks(text: str) -> Iterator[tuple[int, str]]:
             yield text.count("\n", 0, block.start(3)), "".join(line.removeprefix(block[1]) for line in block[3].splitlines(keepends=True))
 
 
+PLUGIN = "langchain_ctxguard.testing.pytest_plugin"
+
 WITH_A_SERVER = "docs/postgresql.md"
 """A page whose steps need a server; a test of its own takes them."""
 
-PAGES_WITH_EXAMPLES = [page for page in PAGES if page != WITH_A_SERVER and any(python_blocks((ROOT / page).read_text(encoding="utf-8")))]
+FOLLOWED = [page for page in PAGES if page != WITH_A_SERVER and "**What you will have.**" in (ROOT / page).read_text(encoding="utf-8")]
+"""How-tos, whose blocks belong together: `tests/test_docs_howto.py` takes their steps."""
+
+ELSEWHERE = {WITH_A_SERVER, *FOLLOWED}
+
+PAGES_WITH_EXAMPLES = [page for page in PAGES if page not in ELSEWHERE and any(python_blocks((ROOT / page).read_text(encoding="utf-8")))]
 
 
 def run_examples(text: str, *, page: str) -> None:
@@ -72,7 +80,7 @@ def commands(text: str) -> Iterator[tuple[str, list[str]]]:
                 yield command, shown
 
 
-PAGES_WITH_COMMANDS = [page for page in PAGES if page != WITH_A_SERVER and any(commands((ROOT / page).read_text(encoding="utf-8")))]
+PAGES_WITH_COMMANDS = [page for page in PAGES if page not in ELSEWHERE and any(commands((ROOT / page).read_text(encoding="utf-8")))]
 
 
 @pytest.fixture(scope="module")
@@ -86,14 +94,26 @@ def run_commands(text: str) -> None:
     for command, shown in commands(text):
         words, _, file = command.partition(" > ")
         program, *arguments = shlex.split(os.path.expandvars(words))
-        assert "ctxguard" == program, command
-        done = CliRunner().invoke(build_app(), arguments)
-        assert done.exit_code in {DONE, FOUND}, f"{command}\n{done.output}"
+        code, printed, told = run_program(program, arguments)
+        assert code in {DONE, FOUND}, f"{command}\n{told}"
         if file:
-            Path(file).write_text(done.stdout, encoding="utf-8")
+            Path(file).write_text(printed, encoding="utf-8")
         for line in shown:
             pattern = ".*".join(map(re.escape, line.split("...")))
-            assert re.search(f"^{pattern}$", done.stdout, re.MULTILINE), f"{command}\nprints no line\n{line}\nbut\n{done.stdout}"
+            assert re.search(f"^{pattern}$", printed, re.MULTILINE), f"{command}\nprints no line\n{line}\nbut\n{printed}"
+
+
+def run_program(program: str, arguments: list[str]) -> tuple[int, str, str]:
+    """Run a command of a page; return its exit code, what it printed, and that with what it complained of. Nothing but these two is run."""
+    if program == "pytest":
+        # Our plugin by name, and no other: the package need not be installed where its tests run, and what else is there only takes time.
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", PLUGIN, *arguments]
+        settings = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, env=settings)
+        return ran.returncode, ran.stdout, ran.stdout + ran.stderr
+    assert "ctxguard" == program, program
+    done = CliRunner().invoke(build_app(), arguments)
+    return done.exit_code, done.stdout, done.output
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS)
@@ -122,7 +142,7 @@ def test_the_steps_of_the_page_on_postgresql_are_taken(postgres_url: str, tmp_pa
                 match block[2]:
                     case "sql":
                         owner.execute(block[3].encode())
-                    case "sh":
+                    case "sh" if block[3].startswith("psql "):
                         owner.execute(Path(block[3].split()[-1]).read_bytes())
                     case "console":
                         run_commands(block[0] + "\n")
