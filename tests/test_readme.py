@@ -106,12 +106,6 @@ def test_tables_have_the_same_shape() -> None:
 
 
 @pytest.mark.parametrize("page", [ENGLISH, CHINESE])
-def test_no_sentence_is_torn_by_a_marker(page: str) -> None:
-    """A line that begins with a comment would end the paragraph it stands in."""
-    assert [] == re.findall(r"^<!-- numbers:.*", text_of(page), re.MULTILINE)
-
-
-@pytest.mark.parametrize("page", [ENGLISH, CHINESE])
 def test_a_page_stays_short(page: str) -> None:
     """Details belong to the pages it leads to."""
     assert len(text_of(page).splitlines()) <= 180
