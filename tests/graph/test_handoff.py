@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.store.memory import InMemoryStore
 
 from langchain_ctxguard import CompactContext, ContextGuard, Extensions, GuardConfig, GuardedState, GuardStore, Handoff, HandoffGuard, PolicyToolNode
+from langchain_ctxguard.core.worklog_text import work_note
 from langchain_ctxguard.domain.summary import Decision, SummaryDraft
 from langchain_ctxguard.domain.value import digest_of
+from langchain_ctxguard.domain.worklog import FileState, WorkEntry
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.ports import SummaryRequest
 from tests.graph.models import Facts, Notes, ScriptedChat, rendered_names, said, system_texts, thread
@@ -114,6 +117,21 @@ def test_the_same_words_about_other_places_are_other_work(root: Path) -> None:
     (note,) = notes_in(model.seen[-1])
     assert "rename here @ src/1.py" in note
     assert "rename here @ src/2.py" in note
+
+
+def test_files_that_find_no_room_with_their_digests_are_named() -> None:
+    """In a small context the newest files are shown with what they held and those before by name; a removed one is called removed."""
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    files = [FileState(path=f"src/part_{number}.py", sha256=None if number == 2 else digest_of(str(number))) for number in range(24)]
+    entries = [
+        WorkEntry(number=number, state="done", text=f"edit {number}: " + "x" * 80, files=(state,), at=at)
+        for number, state in enumerate(files, start=1)
+    ]
+    made = Handoff(thread="t-1", made_at=at, made_by="harness", reason="compaction", trace=24, goal=TASK)
+    note = work_note(made, entries, room=2_560)
+    assert [] == [state.path for state in files if state.path not in note]
+    assert "src/part_2.py (removed)" in note
+    assert len(note) < 2_560
 
 
 def test_a_run_that_never_nears_a_compaction_leaves_nothing(root: Path) -> None:
