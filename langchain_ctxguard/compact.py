@@ -288,6 +288,7 @@ class _Job:
             window=window,
             goal=budget,
             limit=budget,
+            is_callers_budget=budget is not None,
             min_kept=settings.min_kept or 0.0,
             must_keep=wanted,
             inferred=given.inferred,

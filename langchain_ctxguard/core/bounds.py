@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 from langchain_core.messages import HumanMessage
@@ -34,6 +35,9 @@ _GOAL_SHARE = 0.25
 _EARLIER_SHARE = 0.1
 _LISTED_SHARE = 0.2
 _REFERENCES_SHARE = 0.2
+_COUNTS = 48
+"""Tokens of the lines that count what is not listed, beside quotes that must have room."""
+
 _REFUSED_FIRST = 6
 """So many attempts at changes that failed have the first claim on the room for actions, the newest."""
 
@@ -234,23 +238,24 @@ def _fewer(items: tuple[Item, ...], is_weighty: Callable[[Item], bool]) -> tuple
     return tuple(item for place, item in enumerate(items) if place not in gone)
 
 
-def bounded_evidence(evidence: Evidence, *, max_tokens: int, count: CountTokens, carried_tokens: int = 0) -> Evidence:
+def bounded_evidence(evidence: Evidence, *, max_tokens: int, count: CountTokens, carried_tokens: int = 0, quoted_tokens: int = 0) -> Evidence:
     """Return `evidence` within `max_tokens` as rendered; the oldest actions and files become a count.
 
-    Carried fields have the first claim, and `carried_tokens` whatever else there is: with their sentences, else without, else the weightiest.
+    Carried fields have the first claim, and `carried_tokens` whatever else there is: with their sentences, else without, else the weightiest. What
+    people asked for along the way has `quoted_tokens` whatever else there is.
     """
     if not evidence.carried:
-        return _bounded_record(evidence, max_tokens=max_tokens, count=count)
+        return _bounded_record(evidence, max_tokens=max(max_tokens, quoted_tokens), count=count, quoted=quoted_tokens)
     carried = _bounded_carried(evidence, max(carried_tokens, max_tokens), count)
     used = text_tokens(count, render_evidence(carried)) if carried.carried else 0
-    left = min(max_tokens, max(carried_tokens, max_tokens) - used)
-    rest = _bounded_record(evidence.model_copy(update={"carried": ()}), max_tokens=max(0, left), count=count)
+    left = max(quoted_tokens, min(max_tokens, max(carried_tokens, max_tokens) - used))
+    rest = _bounded_record(evidence.model_copy(update={"carried": ()}), max_tokens=max(0, left), count=count, quoted=quoted_tokens)
     return rest.model_copy(update={"carried": carried.carried, "carried_bare": carried.carried_bare})
 
 
 def _bounded_carried(evidence: Evidence, room: int, count: CountTokens) -> Evidence:
     """Return the carried fields alone, as many as have room; they come in the order of their weight."""
-    alone = Evidence(fields=evidence.fields, carried=evidence.carried, carried_bare=evidence.carried_bare)
+    alone = Evidence(fields=evidence.fields, carried=evidence.carried, carried_bare=evidence.carried_bare, retold=evidence.retold)
     if alone.carried_bare or text_tokens(count, render_evidence(alone)) > room:
         alone = alone.model_copy(update={"carried_bare": True})
     while alone.carried and text_tokens(count, render_evidence(alone)) > room:
@@ -258,17 +263,18 @@ def _bounded_carried(evidence: Evidence, room: int, count: CountTokens) -> Evide
     return alone
 
 
-def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens) -> Evidence:
+def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens, quoted: int) -> Evidence:
     if evidence.is_empty or text_tokens(count, render_evidence(evidence)) <= max_tokens:
         return evidence
-    counted = Evidence(
-        inferred=evidence.inferred,
-        fields=evidence.fields,
-        files_listed=evidence.files_listed,
-        omitted_references=evidence.omitted_references + len(evidence.references),
-        omitted_actions=evidence.omitted_actions + len(evidence.actions),
-        omitted_artifacts=evidence.omitted_artifacts + len(evidence.artifacts),
-    )
+    max_tokens = max(max_tokens, quoted + _COUNTS) if quoted else max_tokens
+    nothing = {"actions": (), "artifacts": (), "references": (), "inferred_shown": 0}
+    not_listed = {
+        "omitted_references": evidence.omitted_references + len(evidence.references),
+        "omitted_actions": evidence.omitted_actions + len(evidence.actions),
+        "omitted_artifacts": evidence.omitted_artifacts + len(evidence.artifacts),
+    }
+    # What is known but not shown stays known.
+    counted = evidence.model_copy(update=nothing | not_listed)
     room = max_tokens - text_tokens(count, render_evidence(counted)) - 16
     named, _ = _newest(evidence.references, int(room * _REFERENCES_SHARE), lambda item: text_tokens(count, render_references([item])))
     counted = counted.model_copy(update={"references": named, "omitted_references": counted.omitted_references - len(named)})
@@ -280,11 +286,14 @@ def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens) 
     def cost_of_file(artifact: Artifact) -> int:
         return text_tokens(count, f"- {render_artifact(artifact)}\n")
 
-    # An attempt that failed shows nowhere else: it comes before what people asked, which stands in the summary too.
-    shown = _shorter_refused(evidence.actions, room // 2, cost_of)
-    claimed = min(room * 6 // 10, sum(cost_of(item) for item in [one for one in shown if is_refused_change(one)][-_REFUSED_FIRST:]))
+    # An attempt that failed shows nowhere else: it has the first claim on what the quotes leave.
+    recorded = max(0, room - quoted)
+    shown = _shorter_refused(evidence.actions, recorded // 2, cost_of)
+    claimed = min(recorded * 6 // 10, sum(cost_of(item) for item in [one for one in shown if is_refused_change(one)][-_REFUSED_FIRST:]))
     waiting = open_inferred(evidence.inferred)[-evidence.inferred_shown :] if evidence.inferred_shown else ()
-    asked, _ = _newest(waiting, int((room - claimed) * _ASKED_SHARE), lambda item: text_tokens(count, f"- {render_inferred_rule(item)}\n"))
+    told_of = partial(render_inferred_rule, retold=evidence.retold, is_bare=evidence.inferred_bare)
+    share = max(int((recorded - claimed) * _ASKED_SHARE), min(room, quoted))
+    asked, _ = _newest(waiting, share, lambda item: text_tokens(count, f"- {told_of(item)}\n"))
     counted = counted.model_copy(update={"inferred_shown": len(asked)})
     room = max_tokens - text_tokens(count, render_evidence(counted)) - 16
     # A file that was only looked at can be looked at again, and what was done with success shows in its file.
@@ -294,7 +303,7 @@ def _bounded_record(evidence: Evidence, *, max_tokens: int, count: CountTokens) 
     left = room - sum(map(cost_of, actions))
     if left > 0 and len(asked) < len(waiting):
         # What actions and files leave free is for what people asked: it is said once, and nobody repeats it.
-        more, _ = _newest(waiting[: len(waiting) - len(asked)], left, lambda item: text_tokens(count, f"- {render_inferred_rule(item)}\n"))
+        more, _ = _newest(waiting[: len(waiting) - len(asked)], left, lambda item: text_tokens(count, f"- {told_of(item)}\n"))
         counted = counted.model_copy(update={"inferred_shown": len(asked) + len(more)})
     bounded = counted
     while actions or artifacts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -20,6 +20,7 @@ from langchain_ctxguard.core.crossing import (
     compared,
     invented,
     is_found_again,
+    is_out_of_date,
     retold,
     told_by,
     watched,
@@ -34,7 +35,16 @@ from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import Bounds, Material, results_by_id
 from langchain_ctxguard.core.merge import Passed, merge
 from langchain_ctxguard.core.provenance import Sources, folded
-from langchain_ctxguard.core.render import render_evidence, render_fact, render_files, render_rules, rules_fingerprint
+from langchain_ctxguard.core.render import (
+    open_inferred,
+    render_evidence,
+    render_fact,
+    render_fields,
+    render_files,
+    render_inferred_rule,
+    render_rules,
+    rules_fingerprint,
+)
 from langchain_ctxguard.core.requests import asked_in, recent, spoken_in
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import SUMMARY, escaped, text_of
@@ -43,7 +53,7 @@ from langchain_ctxguard.core.situation import Plan, Situation
 from langchain_ctxguard.domain.context import ContextBody, ContextHead, Cut
 from langchain_ctxguard.domain.control import ControlField, FieldChange, FieldDiff
 from langchain_ctxguard.domain.copied import Copied
-from langchain_ctxguard.domain.evidence import Stated
+from langchain_ctxguard.domain.evidence import Evidence, Stated
 from langchain_ctxguard.domain.invariant import StructuredState
 from langchain_ctxguard.domain.standing import Mode
 from langchain_ctxguard.domain.summary import Fact, StructuredSummary, SummaryDraft
@@ -287,6 +297,18 @@ class Bench:
             return f"The compaction would save {gain} of the {self.material.tokens} tokens it evicts; at least {int(least)} are asked for."
         return None
 
+    def unsaid(self, done: Candidate) -> tuple[int, list[str]]:
+        """Return how many rules and values of people's a view does not tell, and the lines that would tell them."""
+        body = done.head.body
+        shown = 0 if body is None else body.evidence.inferred_shown
+        waiting = open_inferred(self.material.evidence.inferred)
+        quotes = waiting[len(waiting) - self.material.evidence.inferred_shown : len(waiting) - shown]
+        plan = self.plan.fields
+        is_carrying = plan is not None and plan.settings.on_loss != "warn" and not self.accepts
+        values = [field for field in done.missing if field.origin == "user"] if is_carrying else []
+        lines = [*(render_inferred_rule(rule, self._retold, is_bare=True) for rule in quotes), *render_fields(values, is_bare=True)]
+        return len(quotes) + len(values), lines
+
     def broken(self, done: Candidate) -> tuple[Broken, ...]:
         """Return what must hold and would not, if this candidate were committed: first of all that what was read is what it holds."""
         crossing = self.plan.crossing
@@ -358,6 +380,36 @@ class Bench:
         """The quotes of the evidence that tell a value that holds no longer."""
         plan = self.plan.fields
         return {} if plan is None else retold(self.material.evidence.inferred, self.watched, plan, self._stated[1])
+
+    @property
+    def out_of_date(self) -> Callable[[str], bool] | None:
+        """What says whether a text tells a value that holds no longer; `None` where nothing was superseded."""
+        plan, seen, stated = self.plan.fields, self.watched, self._stated[1]
+        if plan is None or not (seen.has_history or any(one.earlier for one in stated)):
+            return None
+        return lambda text: is_out_of_date(text, seen, plan, stated)
+
+    @cached_property
+    def values_tokens(self) -> int:
+        """Tokens the critical values that people gave would take without their sentences, those aside that a quote tells."""
+        plan = self.plan.fields
+        if plan is None or plan.settings.on_loss == "warn":
+            return 0
+        quoted = "\n".join(folded(rule.text) for rule in open_inferred(self.material.evidence.inferred))
+        grave = [field for field in self.watched.checked if field.origin == "user" and field.critical and not (field.is_weak or field.is_closed)]
+        lines = render_fields([field for field in grave if folded(field.raw) not in quoted], is_bare=True)
+        return sum(text_tokens(self.count, f"- {line}\n") - text_tokens(self.count, "") for line in lines)
+
+    @cached_property
+    def _quoted(self) -> int:
+        """Tokens of the quotes, with what those that are out of date are marked by."""
+        evidence = self.material.evidence
+        if not (self._retold and evidence.inferred_shown):
+            return self.bounds.quoted
+        alone = Evidence(inferred=evidence.inferred, inferred_shown=evidence.inferred_shown, inferred_bare=evidence.inferred_bare)
+        marked = alone.model_copy(update={"retold": self._retold})
+        more = text_tokens(self.count, render_evidence(marked)) - text_tokens(self.count, render_evidence(alone))
+        return self.bounds.quoted + max(0, more)
 
     @cached_property
     def _fields_shown(self) -> tuple[ControlField, ...]:
@@ -438,7 +490,7 @@ class Bench:
         found = material.evidence.model_copy(
             update={"fields": self._fields_shown, "carried": carried, "carried_bare": self.is_bare, "stated": self._stated[0], "retold": self._retold}
         )
-        evidence = bounded_evidence(found, max_tokens=bounds.evidence, count=self.count, carried_tokens=bounds.carried)
+        evidence = bounded_evidence(found, max_tokens=bounds.evidence, count=self.count, carried_tokens=bounds.carried, quoted_tokens=self._quoted)
         evidence = with_files_listed(evidence, max_tokens=bounds.summary, count=self.count)
         summary = bounded_summary(summary, version=version, max_tokens=bounds.summary, count=self.count, files=listed_files(evidence))
         seed = canonical_json([self.plan.nonce, version, kept.cut.model_dump(), summary.model_dump(mode="json"), evidence.model_dump(mode="json")])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NoReturn
 
+from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.candidate import Bench, Candidate, is_grave
 from langchain_ctxguard.core.carry_over import copy_record
 from langchain_ctxguard.core.clean import Cleaned, refusal
@@ -32,9 +33,10 @@ from langchain_ctxguard.core.effects import (
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.invariants import Broken
 from langchain_ctxguard.core.lexicon import language_of
-from langchain_ctxguard.core.material import bounds_of, can_gain, choice_of, material_of, modest, widened
+from langchain_ctxguard.core.material import Bounds, bounds_of, can_gain, choice_of, material_of, modest, widened
 from langchain_ctxguard.core.objection import STOPPED, objected
 from langchain_ctxguard.core.provenance import Sources
+from langchain_ctxguard.core.quoted import shown_beside, with_quotes
 from langchain_ctxguard.core.redact import WITHHELD, Redaction
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, last_request, text_of
@@ -53,6 +55,12 @@ __all__ = ["Compacted", "Plan", "Situation", "compaction_flow"]
 
 DROP_OLDEST = "drop_oldest"
 """Strategy of a version that was made without a summary, because the window was full."""
+
+_LESS = (0.6, 0.3, 0.0)
+"""Parts of the room for a summary that are tried where it leaves none for what people laid down."""
+
+_CUTS = 3
+"""How often a budget is cut anew because what leaves brought more to quote."""
 
 COOL_DOWN = 1.2
 """After a rejected compaction the view must grow by this factor before the next attempt."""
@@ -149,12 +157,21 @@ def _bench(
             yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, reason))
         return (yield from _left_alone(record, reason))
     bounds = bounds_of(situation, plan, repaired, count, tokens_before=tokens_before)
-    choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
-    if plan.limit is not None and not choice.fits and choice.needed > plan.limit and (is_full or plan.goal == plan.limit):
-        yield from _refused(record, _does_not_fit(choice.needed, plan.limit, len(situation.rules)))
-    if choice.at == 0 and not elided:
-        return (yield from _left_alone(record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it."))
-    material = material_of(situation, plan, choice.at, elided, count)
+    for _ in range(_CUTS):
+        choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
+        needed = choice.needed - bounds.values
+        if plan.limit is not None and not choice.fits and needed > plan.limit and (is_full or plan.may_fill_goal):
+            yield from _refused(record, _does_not_fit(needed, plan.limit, situation, bounds))
+        if choice.at == 0 and not elided:
+            return (yield from _left_alone(record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it."))
+        material = material_of(situation, plan, choice.at, elided, count)
+        room = bounds.quoted + bounds.values
+        bounds, material = with_quotes(bounds, material, plan, count, tokens_before=tokens_before)
+        if not (is_full and plan.is_callers_budget):
+            break
+        bounds = replace(bounds, values=Bench(situation, plan, material, bounds, count).values_tokens)
+        if bounds.quoted + bounds.values <= room:
+            break
     if not is_full and plan.must_gain and not can_gain(material, bounds, situation, plan.settings, count):
         return (yield from _left_alone(record, "What could leave the view is too little to gain anything by it."))
     return Bench(situation, plan, material, modest(widened(bounds, choice, plan), material, situation, count), count)
@@ -180,6 +197,7 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
                 bare = replace(bench, is_bare=True)
                 done = bare.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
                 refused = bare.verdict(done, tokens_before=tokens_before, is_full=is_full)
+        done, refused = yield from _all_said(bench, asked, done, refused, record)
         if refused is None:
             broken = bench.broken(done)
             if not broken:
@@ -244,6 +262,32 @@ def _fields_settled(bench: Bench, asked: _Asked, done: Candidate) -> Generator[E
         bench = replace(bench, accepts=True)
         done = bench.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
     return bench, done, None
+
+
+def _all_said(
+    bench: Bench, asked: _Asked, done: Candidate, refused: str | None, record: CompactionRecord
+) -> Generator[Effect, Answer, tuple[Candidate, str | None]]:
+    """Return a candidate that tells, within a caller's budget, every rule and critical value people gave: what the summarizer told gives way to them.
+
+    Where there is none it is refused: whoever set the budget can raise it, and nobody can miss what is lost unseen.
+
+    Raises:
+        ContextBudgetError: not even without a summary all of them have room.
+    """
+    budget = bench.plan.limit if bench.plan.is_callers_budget else None
+    if budget is None or record.tokens_before <= budget or asked.cleaned is None:
+        return done, refused
+    number, lines = bench.unsaid(done)
+    if not number:
+        return done, refused
+    room = bench.bounds.summary - bench.bounds.floor
+    for part in _LESS:
+        less = replace(bench, is_bare=True, bounds=replace(bench.bounds, summary=bench.bounds.floor + int(room * part)))
+        again = less.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
+        if not less.unsaid(again)[0] and less.verdict(again, tokens_before=record.tokens_before, is_full=True) is None:
+            return again, None
+    needed = max(done.tokens, budget) + sum(text_tokens(bench.count, f"- {line}\n") for line in lines)
+    return (yield from _refused(record, _unsaid(number, needed, budget)))
 
 
 def _graves(changes: Sequence[FieldChange]) -> list[FieldChange]:
@@ -340,6 +384,8 @@ def _request(bench: Bench) -> SummaryRequest:
         must_keep=bench.plan.must_keep,
         language=language_of(said) or (None if previous is None else previous.language),
         fields=None if bench.plan.fields is None else bench.watched.leaving,
+        is_out_of_date=bench.out_of_date,
+        shown=shown_beside(bench.bounds, bench.material, bench.count),
     )
 
 
@@ -478,10 +524,21 @@ def _rules_missing(missing: tuple[str, ...], where: str) -> RetentionError:
     )
 
 
-def _does_not_fit(needed: int, budget: int, rules: int) -> ContextBudgetError:
+def _does_not_fit(needed: int, budget: int, situation: Situation, bounds: Bounds) -> ContextBudgetError:
+    quoted = f", what people laid down along the way ({bounds.quoted} tokens; `inferred` says whether it is quoted)" if bounds.quoted else ""
     return ContextBudgetError(
-        f"What must stay in the context needs {needed} tokens and the budget is {budget}: the system prompt with {rules} pinned rules, the "
-        "current request and the newest messages. Nothing was changed. Raise the budget, shorten the rules, or keep less.",
+        f"What must stay in the context needs {needed} tokens and the budget is {budget}: the system prompt with {len(situation.rules)} pinned "
+        f"rules, the current request and the newest messages{quoted}. Nothing was changed. Raise the budget, shorten the rules, or keep less.",
+        needed=needed,
+        budget=budget,
+    )
+
+
+def _unsaid(number: int, needed: int, budget: int) -> ContextBudgetError:
+    return ContextBudgetError(
+        f"What must stay in the context needs {needed} tokens and the budget is {budget}: {number} of the rules and critical values that people gave "
+        'have no room. Nothing was changed. Raise the budget, keep less, or give them up by name: `inferred: off` for rules, `on_loss: "warn"` for '
+        "values.",
         needed=needed,
         budget=budget,
     )

@@ -327,6 +327,11 @@ def retold(quotes: Iterable[InferredConstraint], seen: Watched, plan: FieldPlan,
     return {name: new for name, text in said.items() if (new := _in_force(text, seen, plan, stated)[0]) != text}
 
 
+def is_out_of_date(text: str, seen: Watched, plan: FieldPlan, stated: Sequence[Stated] = ()) -> bool:
+    """Say whether a text tells a value that holds no longer."""
+    return _in_force(text, seen, plan, stated)[1] > 0
+
+
 def told_by(messages: Iterable[BaseMessage]) -> list[tuple[str, str]]:
     """Return who says what in messages; a summary another tool left speaks for the model."""
     return [

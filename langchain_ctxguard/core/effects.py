@@ -73,6 +73,12 @@ class SummaryRequest:
     fields: tuple[ControlField, ...] | None = None
     """The control fields in force whose value stands in no message that stays, as the ledger has them; `None`: nobody looked for them."""
 
+    shown: tuple[str, ...] = ()
+    """What the view shows word for word beside the summary: rules quoted in the evidence, and messages that stay. It need not be told again."""
+
+    is_out_of_date: Callable[[str], bool] | None = field(default=None, compare=False)
+    """Says whether a text tells a value that holds no longer; `None`: none does, as far as anybody knows."""
+
     spent: Spending = field(default_factory=Spending, compare=False)
     """Where a summarizer notes what it costs, over all attempts."""
 

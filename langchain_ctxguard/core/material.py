@@ -30,6 +30,9 @@ from langchain_ctxguard.domain.summary import StructuredSummary
 _SUMMARY_WINDOW_SHARE = 0.02
 _SUMMARY_CONTEXT_SHARE = 0.25
 _SUMMARY_LEAST = 800
+_TOLD_OF_BUDGET = 3
+"""What a summary tells may take one part in so many of a budget, its frame not counted: of a small one the frame takes a share that says nothing."""
+
 _RESULT_LEAST = 40
 _GAP, _POINTER = 25, 50
 """Tokens of the line that stands for what is left out."""
@@ -56,6 +59,15 @@ class Bounds:
     floor: int
     carried: int = 0
     """Tokens the carried fields may take even where the evidence may not."""
+
+    quoted: int = 0
+    """Tokens the quotes of what people laid down may take even where the evidence may not."""
+
+    beside: int = 0
+    """Tokens of the evidence that were added for them."""
+
+    values: int = 0
+    """Tokens that critical values people gave may need, within a caller's budget: at most, since the summary tells some of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +111,7 @@ def bounds_of(situation: Situation, plan: Plan, repaired: Repaired, count: Count
     if has_record:
         floor += text_tokens(count, render_evidence(Evidence(omitted_actions=1)))
     if plan.goal is not None:
-        summary = min(summary, max(floor, plan.goal // 4))
+        summary = min(summary, max(floor, plan.goal // 4) if not plan.is_callers_budget else floor + plan.goal // _TOLD_OF_BUDGET)
     return Bounds(summary=max(summary, floor), evidence=evidence, floor=floor, carried=carried)
 
 
@@ -116,9 +128,9 @@ def widened(bounds: Bounds, choice: Choice, plan: Plan) -> Bounds:
 
     Only where the budget is the caller's: an agent's goal is its trigger, and filling up to it would start the next compaction.
     """
-    if plan.goal is None or plan.goal != plan.limit:
+    if plan.goal is None or not plan.may_fill_goal:
         return bounds
-    free = plan.goal - (choice.needed - bounds.floor) - bounds.evidence
+    free = plan.goal - (choice.needed - bounds.floor - bounds.values) - max(0, bounds.evidence - bounds.quoted)
     return replace(bounds, summary=max(bounds.summary, min(_most(plan), free)))
 
 
@@ -126,7 +138,8 @@ def modest(bounds: Bounds, material: Material, situation: Situation, count: Coun
     """Return `bounds` with a summary of at most three quarters of what it stands for: of little text a full-sized one would save nothing."""
     body = situation.head.body
     present = 0 if body is None else count(rendered(body, version=situation.head.version))
-    most = int(_SUMMARY_OF_EVICTED * (material.tokens + present))
+    # What is quoted takes its part of the room beside the summary.
+    most = int(_SUMMARY_OF_EVICTED * (material.tokens + present)) - bounds.quoted
     return replace(bounds, summary=max(bounds.floor, min(bounds.summary, most)))
 
 
@@ -152,14 +165,14 @@ def choice_of(
     fixed = plan.tool_tokens + (0 if leading is None else count([leading]))
     claims = Claims(
         fixed=fixed,
-        reserve=bounds.summary + bounds.evidence,
-        reserve_floor=bounds.floor,
+        reserve=max(bounds.summary, bounds.floor + bounds.values) + max(bounds.evidence, bounds.quoted),
+        reserve_floor=bounds.floor + bounds.quoted + bounds.values,
         goal=plan.goal if not is_full or plan.goal is None or plan.limit is None else min(plan.goal, plan.limit),
         min_kept=int(plan.min_kept * tokens_before),
     )
     carried = 0 if situation.request is None else count([situation.request])
     request = last_request(messages)
-    must_fit = is_full or (plan.goal is not None and plan.goal == plan.limit)
+    must_fit = is_full or plan.may_fill_goal
     choice = choose(
         units,
         costs,

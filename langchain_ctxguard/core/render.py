@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from langchain_ctxguard.core.lexicon import claims_authority, orders_plainly
 from langchain_ctxguard.core.powers import claims_power, without_power
@@ -218,9 +219,10 @@ def render_evidence(evidence: Evidence, copy: Sequence[str] = ()) -> str:
         parts.append(render_references(evidence.references))
     waiting = open_inferred(evidence.inferred)
     shown = waiting[len(waiting) - evidence.inferred_shown :]
+    told_of = partial(render_inferred_rule, retold=evidence.retold, is_bare=evidence.inferred_bare)
     if shown and len(shown) < len(waiting):
         parts.append(f"{len(waiting) - len(shown)} earlier statements are not listed.")
-    parts += _section("What people asked for along the way, in their words", (render_inferred_rule(rule, evidence.retold) for rule in shown))
+    parts += _section("What people asked for along the way, in their words", (told_of(rule) for rule in shown))
     inside = "\n".join([*parts, *copy])
     return f'<{EVIDENCE} trust="untrusted">\n{inside}\n</{EVIDENCE}>\n{EVIDENCE_CLOSING}'
 
@@ -276,11 +278,11 @@ def _as_shown(field: ControlField, retold: Mapping[str, str]) -> ControlField:
     return field.model_copy(update={"raw": retold[field.field_id]}) if field.field_id in retold else field
 
 
-def render_inferred_rule(rule: InferredConstraint, retold: Mapping[str, str] | None = None) -> str:
+def render_inferred_rule(rule: InferredConstraint, retold: Mapping[str, str] | None = None, *, is_bare: bool = False) -> str:
     """Return one rule as a quote with its source, on one line, as `retold` has it where it tells a value that holds no longer."""
-    source = clipped(_NO_KEY.sub("_", rule.source), _KEY_SHOWN)
+    source = "" if is_bare else f" (message {clipped(_NO_KEY.sub('_', rule.source), _KEY_SHOWN)})"
     how_long = " for the task at hand" if rule.expires_with_task else ""
-    return f'user said{how_long} (message {source}): "{one_line(readable((retold or {}).get(rule.inferred_id, rule.text)))}"'
+    return f'user said{how_long}{source}: "{one_line(readable((retold or {}).get(rule.inferred_id, rule.text)))}"'
 
 
 def render_fields(fields: Sequence[ControlField], *, is_bare: bool = False) -> list[str]:

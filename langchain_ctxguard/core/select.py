@@ -135,9 +135,9 @@ def choose(
         later = [index for index in range(at, last + 1) if _is_boundary(units, index)]
         # The newest unit is given up last: a view without the result just received would have the model ask again.
         later = [index for index in later if index < len(units)] or later
-        at = next((index for index in later if fits(index, claims.reserve)), None) or next(
-            (index for index in later if fits(index, claims.reserve_floor)), later[-1] if later else at
-        )
+        # What was said and stands nowhere else comes before talk that is merely new: less room for it only where no cut leaves all of it.
+        parts = (claims.reserve_floor + (claims.reserve - claims.reserve_floor) * quarters // 4 for quarters in (4, 3, 2, 1, 0))
+        at = next((index for part in parts for index in later if fits(index, part)), later[-1] if later else at)
     while at > 0:
         earlier = _boundary_at_or_before(units, at - 1)
         if kept[at] >= claims.min_kept or claims.min_kept == 0 or not fits(earlier, claims.reserve):

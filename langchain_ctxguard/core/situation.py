@@ -147,6 +147,9 @@ class Plan:
     limit: int | None = None
     """The view must not exceed this many tokens."""
 
+    is_callers_budget: bool = False
+    """Somebody set the limit for this one list, and is told where it is too small; an agent has to go on."""
+
     min_kept: float = 0.0
     must_keep: tuple[str, ...] = ()
     inferred: Literal["pin", "ask", "off"] = "pin"
@@ -189,6 +192,11 @@ class Plan:
 
     fallback: str = ""
     """Name of the fallback."""
+
+    @property
+    def may_fill_goal(self) -> bool:
+        """Say whether the goal is what the view must fit, not a trigger: it may be filled up."""
+        return self.goal is not None and self.goal == self.limit
 
 
 @dataclass(frozen=True, slots=True)

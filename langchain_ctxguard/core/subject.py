@@ -229,6 +229,7 @@ class _Board:
         self.standing: dict[str, InferredConstraint] = {}
         self._by_subject: defaultdict[frozenset[str], defaultdict[frozenset[str], list[_Entry]]] = defaultdict(lambda: defaultdict(list))
         self._by_number: dict[int, _Entry] = {}
+        self._by_text: dict[str, InferredConstraint] = {}
 
     def put(self, rule: InferredConstraint) -> None:
         """Add a rule said after all others; what it ends is taken away."""
@@ -237,6 +238,7 @@ class _Board:
             return
         entry = _Entry(rule, subject_of(rule.text, rule.kind))
         self._end_agreement(entry)
+        self._end_repeated(rule)
         if entry.subject.words:
             self._end(entry, entry.subject, _is_ended_by)
         for replaced in entry.subject.replaced:
@@ -247,6 +249,14 @@ class _Board:
             self._by_number[rule.number] = entry
         if entry.subject.words:
             self._by_subject[entry.subject.words][entry.subject.context].append(entry)
+
+    def _end_repeated(self, new: InferredConstraint) -> None:
+        """End an earlier rule in the same words: it is quoted once, wherever its subject cannot be told."""
+        words = " ".join(plain(new.text).split())
+        old = self._by_text.get(words)
+        if old is not None and old.status == "inferred" and (old.expires_with_task or not new.expires_with_task):
+            self.standing.pop(old.inferred_id, None)
+        self._by_text[words] = new
 
     def _end_agreement(self, new: _Entry) -> None:
         number = new.rule.number

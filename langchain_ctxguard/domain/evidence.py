@@ -92,6 +92,9 @@ class Evidence(Value):
     inferred_shown: int = 0
     """How many of the newest of them are shown; the others wait, or are not to be shown."""
 
+    inferred_bare: bool = False
+    """They are shown without the messages they were said in: room was short."""
+
     fields: tuple[ControlField, ...] = ()
     """The control fields of what was evicted, as they stood at the cut: the critical ones, and the newest of the others."""
 
@@ -110,7 +113,7 @@ class Evidence(Value):
     @model_serializer(mode="wrap")
     def _without_what_is_not(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
         data: dict[str, Any] = as_usual(self)
-        return {name: value for name, value in data.items() if value or name not in {"stated", "retold"}}
+        return {name: value for name, value in data.items() if value or name not in {"stated", "retold", "inferred_bare"}}
 
     @field_serializer("stated")
     def _stated_in_short(self, stated: tuple[Stated, ...]) -> list[dict[str, Any]]:

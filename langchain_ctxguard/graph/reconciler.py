@@ -11,10 +11,14 @@ from langchain_ctxguard.core.effects import CallAtWork, WorkWord
 from langchain_ctxguard.core.evidence import effect_of
 from langchain_ctxguard.core.reconcile import Plan, Seen, compare, contradictions, is_blamed, may_mend
 from langchain_ctxguard.core.reconciling import AskedCall, mends, next_step, untold
+from langchain_ctxguard.core.redact import WITHHELD, left_of
+from langchain_ctxguard.core.redacted_status import redacted_status
 from langchain_ctxguard.core.shell_words import command_in, only_reads
 from langchain_ctxguard.core.status_text import HELD_INSTEAD, ROOM, blocked_instead, blocked_reason, held_reason, status_text
+from langchain_ctxguard.core.steps import CHANGES_NOTHING
 from langchain_ctxguard.core.worklog import files_left
 from langchain_ctxguard.domain.context_version import ContextPlace
+from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.reconcile import (
     Began,
     Checked,
@@ -29,7 +33,6 @@ from langchain_ctxguard.domain.reconcile import (
     WaivedPart,
     WorkStatus,
 )
-from langchain_ctxguard.domain.value import canonical_json, digest_of
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.domain.worklog import WorkEntry
 from langchain_ctxguard.domain.workspace import CheckResult, FileFact, Survey
@@ -39,13 +42,6 @@ from langchain_ctxguard.records.reconcile import ReconcileLog
 
 ReconcileMode = Literal["auto", "explore"]
 """`auto`: after each compaction. `explore`: never; nothing is held and no check runs."""
-
-NO_STEPS = frozenset(
-    """
-    trace write_handoff read_handoff compact_context recall_history read_message pin_message task write_todos todowrite think
-    """.split()  # noqa: SIM905 - a list of words
-)
-"""Tools whose calls change nothing in the workspace: our own, todo lists, and those that hand work to another agent, whose calls are judged there."""
 
 _TRIES = 32
 _PLACES = 512
@@ -89,6 +85,7 @@ class Reconciler:
         mode: ReconcileMode = "auto",
         waive: Callable[[WorkStatus], str | None] | None = None,
         record: Callable[[ContextEvent], None] = lambda _: None,
+        redact: Redactor | None = None,
     ) -> None:
         """Bind what is looked at.
 
@@ -101,6 +98,7 @@ class Reconciler:
             mode: When to reconcile.
             waive: The application's rule: returns the reason to let the agent go on in spite of a status, `None` for not.
             record: Is told what was found and what was held.
+            redact: Sees every text before it goes on record: of the status, the output of the check among them, and of waivers.
         """
         self.mode: ReconcileMode = mode
         self._files = files
@@ -110,6 +108,7 @@ class Reconciler:
         self._check = check
         self._waive = waive
         self._record = record
+        self._redact = redact
         self._locks: Bounded[threading.Lock] = Bounded(_PLACES)
         self._guard = threading.Lock()
 
@@ -162,11 +161,11 @@ class Reconciler:
     def asked(self, call: CallAtWork) -> AskedCall:
         """Return what of a call decides whether it may run."""
         request = call.request
-        line = command_in(request.tool, request.args)
+        line = command_in(request.args, tool=request.tool)
         if line is not None:
             reads = only_reads(line, checks=() if self._check is None else [self._check.shown])
             return AskedCall(request.call_id, call.siblings, None, is_reading=reads or call.effect == "read")
-        is_reading = call.effect == "read" or request.tool.lower() in NO_STEPS or effect_of(request.tool) == "read"
+        is_reading = call.effect == "read" or request.tool.lower() in CHANGES_NOTHING or effect_of(request.tool) == "read"
         named = files_named(request.args)
         touches = tuple(self._files.relative(path) or path for path in named)
         return AskedCall(request.call_id, call.siblings, touches or None, is_reading=is_reading)
@@ -199,7 +198,7 @@ class Reconciler:
             state = self.state(place)
             if state.phase == "due":
                 state = self._stated(place, state.version)
-            self._log.append(place, Waived(what=what, by=by, reason=reason, at=self._log.now()))
+            self._log.append(place, Waived(what=what, by=by, reason=left_of(self._redact, reason) or WITHHELD, at=self._log.now()))
         self._tell("waived", f"{by} let the agent go on in thread '{place.thread}': {what}.")
 
     def purge_thread(self, thread: str) -> int:
@@ -275,7 +274,7 @@ class Reconciler:
         blamed = is_blamed(result, baseline)
         event = Stated(
             version=state.version,
-            status=self._log.keep(place, found),
+            status=self._log.keep(place, redacted_status(found, self._redact)),
             survey=self._log.keep(place, survey),
             contradictions=tuple(one.name for one in found.contradictions),
             may_mend=may_mend(found.contradictions, result, entries),
@@ -285,7 +284,8 @@ class Reconciler:
             at=self._log.now(),
         )
         reason = self._waive(found) if self._waive is not None and (blamed or found.contradictions) else None
-        waived = [Waived(what="all", by="rule", reason=reason, at=self._log.now())] if reason else []
+        why = left_of(self._redact, reason) or WITHHELD if reason else ""
+        waived = [Waived(what="all", by="rule", reason=why, at=self._log.now())] if why else []
         self._log.append(place, event, *waived, expected=seq)
         what = f"{len(found.in_effect)} steps in effect, {len(found.not_in_effect)} not, {len(found.contradictions)} contradictions"
         self._tell("reconciled", f"Thread '{place.thread}' was held against its workspace: {what}.", state.version)
@@ -357,8 +357,7 @@ class Reconciler:
 
     def _print(self) -> str:
         """Return what tells the workspace from any other; empty where that cannot be told."""
-        survey = self._files.survey()
-        return digest_of(canonical_json([survey.source, survey.head, dict(survey.marks)])) if survey.is_complete else ""
+        return self._files.survey().fingerprint
 
     def _lock(self, place: ContextPlace) -> threading.Lock:
         with self._guard:

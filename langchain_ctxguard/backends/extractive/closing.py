@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from langchain_ctxguard.backends.extractive.lines import INTENT_LENGTH, Item, Question, Wish, signs_in
 from langchain_ctxguard.backends.extractive.reading import Reading
 from langchain_ctxguard.backends.worth import ANSWERED, PENDING, QUESTION, SETTLED, STRESSED, choice_worth
-from langchain_ctxguard.core.sentences import Sign, has_value, key_of
+from langchain_ctxguard.core.sentences import Sign, has_value, key_of, sentences
 from langchain_ctxguard.core.terms import covers, terms
 from langchain_ctxguard.core.text import clipped
 
@@ -15,8 +15,14 @@ _CANDIDATES = 300
 """Open items looked at, newest first."""
 
 
-def close(reading: Reading, requests: Iterable[str]) -> None:
-    """Turn the wishes and questions nothing has settled into items, and take what they or the shown requests say out of the facts."""
+def close(reading: Reading, requests: Iterable[str], shown: Iterable[str] = ()) -> None:
+    """Turn the wishes and questions nothing has settled into items, and take what they, the shown requests or the view say out of the facts.
+
+    Args:
+        reading: What was found.
+        requests: The requests that stand in the summary.
+        shown: Texts that stand word for word beside the summary.
+    """
     done = [(place, terms(words), share) for place, words, share in reading.done[-_CANDIDATES:]]
     for wish in sorted(reading.wishes, key=lambda wish: wish.place)[-_CANDIDATES:]:
         if not _is_settled(reading, wish, done):
@@ -29,6 +35,7 @@ def close(reading: Reading, requests: Iterable[str]) -> None:
             reading.add("open_questions", question.sentence, question.sentence, QUESTION, question.place)
         elif (asked := reading.items.get(("facts", key_of(question.sentence)))) is not None and _has_served(reading, asked):
             asked.score -= SETTLED
+    beside = {key_of(piece.text) for text in shown for piece in sentences(text)}
     shown_elsewhere = {key for section, key in reading.items if section != "facts"} | reading.retold
     intent = " ".join(clipped(reading.intent, INTENT_LENGTH).lower().split())
     told = "\n".join(" ".join(text.lower().split()) for text in requests)
@@ -37,7 +44,8 @@ def close(reading: Reading, requests: Iterable[str]) -> None:
         is_request = section == "decisions" and item.score == choice_worth("user") and not signs_in(key) & {Sign.DECISION}
         is_latest = item.place >= reading.intent_place and (section != "decisions" or is_request) and key in intent
         is_in_intent = is_latest or ((section == "facts" or is_request) and key in told)
-        is_told = section == "facts" and key in shown_elsewhere
+        is_beside = section == "facts" and key in beside
+        is_told = is_beside or (section == "facts" and key in shown_elsewhere)
         if is_in_intent and not is_told and section == "facts" and item.score >= STRESSED:
             continue  # What is stressed outlives the request it came with.
         if is_in_intent or is_told:

@@ -56,6 +56,9 @@ URGENT_SHARE = 0.5
 LEAST = 8.0
 """What is worth no more is left out where room is short, also if a little is left over: questions that were answered, bare formulas."""
 
+SUPERSEDED = 40.0
+"""What a sentence is worth less that tells a value which holds no longer: what holds is told in another."""
+
 _LOOKED_AT = 200
 """Items whose cost is summed up to see whether room is short."""
 
@@ -78,7 +81,7 @@ class Selection:
         self._requests = self._shown_requests()
         self._latest = latest_values(request)
         self._values_room = int(request.max_tokens * VALUES_SHARE)
-        close(reading, self._requests)
+        close(reading, self._requests, request.shown)
 
     def _useful_bound(self) -> int:
         """Return the bound, less if so little was evicted that filling it would save nothing."""
@@ -176,9 +179,14 @@ class Selection:
             repeats = seen[shape]
             seen[shape] = repeats + 1
             if item.score > 0:
-                ranks.append((item.score - 3 * min(repeats, 10) - 10 * age / span, item.place, item))
+                stale = SUPERSEDED * (item.is_the_users and self._is_out_of_date(item.key))
+                ranks.append((item.score - stale - 3 * min(repeats, 10) - 10 * age / span, item.place, item))
         ranks.sort(key=lambda rank: (-rank[0], -rank[1]))
         return [item for _, _, item in ranks]
+
+    def _is_out_of_date(self, text: str) -> bool:
+        judge = self._request.is_out_of_date
+        return judge is not None and judge(text)
 
     def _within_bound(self, intent: str, forced: list[Item], kept: list[Item]) -> SummaryDraft:
         """Drop the least missed until the whole fits, with what stands around it: counters need not be additive."""
