@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 from pathlib import Path
 
@@ -67,6 +68,18 @@ def test_both_pages_have_the_same_numbers() -> None:
     found = [re.findall(r"<!-- numbers:([\w.:-]+) -->(.*?)<!-- /numbers -->", text_of(page), re.DOTALL) for page in (ENGLISH, CHINESE)]
     assert found[0] == found[1]
     assert len(found[0]) > 10
+
+
+@pytest.mark.parametrize("page", [ENGLISH, CHINESE])
+def test_a_measured_number_stands_beside_the_package_it_was_measured_of(page: str) -> None:
+    """The rows that the sentences take by place are those of the packages they name."""
+    rows = json.loads((ROOT / "benchmarks/results/peers.json").read_text(encoding="utf-8"))["rows"]
+    named = {"LangChain": 0, "deepagents": 1, "langmem": 2, "ctxguard": 4}
+    for name, place in named.items():
+        assert name in rows[place]["strategy"]
+    told = re.findall(r"(LangChain|deepagents|langmem|this package|本包)[^<>]*?<!-- numbers:peers:rows\.(\d)\.retention -->", text_of(page))
+    assert [(place == "4") for _, place in told] == [name in {"this package", "本包"} for name, _ in told]
+    assert ["0", "1", "2", "4"] == [place for _, place in told]
 
 
 def test_both_pages_lead_to_the_same_places() -> None:

@@ -35,7 +35,7 @@ class Stage:
     steps: int = 0
 
 
-@dataclass
+@dataclass(repr=False)  # LangChain writes down a model with all it holds, at each call
 class Journal:
     """Of one task under one arm."""
 

@@ -21,7 +21,7 @@ _ASKED = re.compile(
 )
 _BANNED = re.compile(r"Never touch (\w+)/")
 _PORT = re.compile(r"(config/[\w.]+toml) configures the port")
-_TOLD_CHANGED = re.compile(r"edit_file|delete_file|write_file|Changed so far:|^- \S+: (?:sha256|removed)")
+_TOLD_CHANGED = re.compile(r"edit_file|delete_file|write_file|Changed so far:|^- \S+: (?:sha256|removed)|^- changed before these:")
 _FAILED = re.compile(r"failed|Error|refused|denied", re.IGNORECASE)
 _TRACE = re.compile(r"\[TRACE-(\d+)\](?: next:)? edit these for")
 

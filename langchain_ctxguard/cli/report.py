@@ -72,7 +72,7 @@ def _of_thread(
     # Who a store may be read by is in its address.
     shown = url.partition("://")[0] if "@" in url else url
     made = report_of_thread(store, thread, namespace=namespace, where=shown, config=config, messages=messages, subjects=subjects)
-    if not (made.compactions or made.restored or made.current or made.actions or made.moments or made.in_sight):
+    if not (made.compactions or made.restored or made.current or made.actions or made.moments or made.in_sight or made.work):
         fail("report", f"Nothing about thread '{thread}' is on record in this store. `ctxguard threads URL` lists the threads on record.")
     return made
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from langchain_ctxguard.domain.context import ContextHead
     from langchain_ctxguard.domain.context_version import ContextVersion
     from langchain_ctxguard.domain.version import CompactionRecord
+    from langchain_ctxguard.domain.work_metrics import Recovery
     from langchain_ctxguard.records.archive import Archive, ArchivedMessage
 
 _MESSAGES = ("id", "by", "text")
@@ -57,7 +58,7 @@ def show(
             _print_messages(archive_of(store), version, search, as_json=as_json)
         else:
             record = next((one.record for one in log.attempts(place) if one.version == version.number), None)
-            _print_version(store, version, record, as_json=as_json)
+            _print_version(store, version, record, _recovery_of(store, version), as_json=as_json)
 
 
 def require_readable(command: str, version: ContextVersion) -> None:
@@ -86,7 +87,16 @@ def texts_of(head: ContextHead) -> dict[str, str]:
     return {} if head.body is None else {str(one.name): one.text for one in rendered(head.body, version=head.version)}
 
 
-def _print_version(store: GuardStore, version: ContextVersion, record: CompactionRecord | None, *, as_json: bool) -> None:
+def _recovery_of(store: GuardStore, version: ContextVersion) -> Recovery | None:
+    """Return what a version showed of the hand-over made before it, `None` where no agent's work is kept."""
+    from langchain_ctxguard.records.recoveries import RecoveryLog
+
+    place = version.place
+    found = (one for one in RecoveryLog(store).all(place.thread) if (one.namespace, one.version) == (place.namespace, version.number))
+    return next(found, None)
+
+
+def _print_version(store: GuardStore, version: ContextVersion, record: CompactionRecord | None, recovery: Recovery | None, *, as_json: bool) -> None:
     from langchain_ctxguard.errors import BlobMissingError
 
     head: ContextHead | None = None
@@ -98,9 +108,11 @@ def _print_version(store: GuardStore, version: ContextVersion, record: Compactio
     if as_json:
         content = None if head is None or head.body is None else head.body.model_dump(mode="json")
         made = None if record is None else record.model_dump(mode="json")
-        json_out({"version": version_data(version), "record": made, "content": content, "texts": None if head is None else texts_of(head)})
+        texts = None if head is None else texts_of(head)
+        work = {} if recovery is None else {"recovery": {**recovery.model_dump(mode="json"), "score": recovery.score}}
+        json_out({"version": version_data(version), "record": made, "content": content, "texts": texts, **work})
     else:
-        for line in _about(version, record):
+        for line in (*_about(version, record), *([] if recovery is None else [_work_line(recovery)])):
             echo(printable(line))
         for text in () if head is None else texts_of(head).values():
             echo(f"\n{printable(text, keep=chr(10))}")
@@ -121,6 +133,11 @@ def _about(version: ContextVersion, record: CompactionRecord | None) -> Iterator
         yield f"{record.tokens_before} -> {record.tokens_after} tokens, attempts: {record.attempts}. {record.reason}"
         yield f"critical fields: {fields.before} before, {fields.kept} kept, {fields.repaired} repaired, {fields.lost} lost, {fields.changed} changed"
     yield f"{version.archived} messages archived from position {version.archived_from}" if version.archive else "no messages archived"
+
+
+def _work_line(recovery: Recovery) -> str:
+    shown = ", ".join(f"{element.replace('_', '-')} {share.found}/{share.total}" for element, share in recovery.shown.items())
+    return f"work: {recovery.score:.1f} of 5 elements of hand-over {recovery.handoff} are shown ({shown})"
 
 
 def _print_messages(archive: Archive, version: ContextVersion, search: str | None, *, as_json: bool) -> None:

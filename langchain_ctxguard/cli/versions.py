@@ -105,21 +105,26 @@ def version_data(version: ContextVersion) -> dict[str, Any]:
 
 
 class OnRecord(NamedTuple):
-    """A context, and how many versions of it there are."""
+    """A context, how many versions of it there are, and how many lines the work log of its thread has."""
 
     place: ContextPlace
     versions: int
+    work: int = 0
 
 
 def on_record(store: GuardStore) -> list[OnRecord]:
     """Return every context with a version or an attempt on record."""
     from langchain_ctxguard.records.versions import AUDIT, VERSIONS
+    from langchain_ctxguard.records.worklog import WORKLOG
 
     counts: dict[tuple[str, str], int] = {}
+    work: dict[tuple[str, str], int] = {}
     for head in store.anchor().heads:
         if head.stream.tenant == store.tenant and head.stream.kind in {VERSIONS, AUDIT} and (key := _key(head.stream.key)) is not None:
             counts[key] = counts.get(key, 0) + (head.seq if head.stream.kind == VERSIONS else 0)
-    return [OnRecord(place_of(*key), count) for key, count in sorted(counts.items())]
+        elif head.stream.tenant == store.tenant and head.stream.kind == WORKLOG:
+            work[head.stream.key, ""] = head.seq
+    return [OnRecord(place_of(*key), count, work.get(key, 0)) for key, count in sorted(counts.items())]
 
 
 def _key(text: str) -> tuple[str, str] | None:
@@ -133,12 +138,14 @@ def _key(text: str) -> tuple[str, str] | None:
 
 def _thread_data(one: OnRecord, log: VersionLog) -> dict[str, Any]:
     newest = log.newest(one.place)
-    return {**one.place.model_dump(), "versions": one.versions, "newest": None if newest is None else version_data(newest)}
+    work = {"work": one.work} if one.work else {}
+    return {**one.place.model_dump(), "versions": one.versions, **work, "newest": None if newest is None else version_data(newest)}
 
 
 def _thread_cells(one: OnRecord, log: VersionLog) -> tuple[str, ...]:
     newest = log.newest(one.place)
     count = f"{one.versions} {'version' if one.versions == 1 else 'versions'}"
+    count += f", {one.work} {'line' if one.work == 1 else 'lines'} of work" if one.work else ""
     last = "-" if newest is None else f"newest {newest.number}, {newest.created_at:%Y-%m-%d %H:%M:%SZ}"
     return one.place.thread, one.place.namespace or "-", count, last
 

@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.audit_fields import Fields, Seen, lost_choices, lost_values, seen_in
 from langchain_ctxguard.core.audit_files import Files, lost_files
+from langchain_ctxguard.core.audit_own import as_quotes
 from langchain_ctxguard.core.audit_pending import Pending, lost_items
 from langchain_ctxguard.core.audit_rules import Rules, lost_rules
 from langchain_ctxguard.core.audit_steps import Mark, Step, steps_of
@@ -207,7 +208,8 @@ class Trail:
 
     def _lost_rules(self, seen: Seen) -> list[AuditFinding]:
         held = self._rules.held(self._fields.stressed, self._fields.choices)
-        lost = list(lost_rules(held, self._rules.undeclared(), seen.messages, seen.summary))
+        quotes = [as_quotes(message) for message in seen.messages]
+        lost = list(lost_rules(held, self._rules.undeclared(), quotes, is_said=self._rules.is_said))
         gone = {rule_id for rule_id, _ in lost}
         self._rules.forget(gone)
         self._fields.forget(gone)

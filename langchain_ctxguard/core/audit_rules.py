@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
 
+from langchain_ctxguard.core.audit_told import is_ours, is_told
 from langchain_ctxguard.core.infer import infer, superseding
 from langchain_ctxguard.core.retention import check_retention, offending_sentences
+from langchain_ctxguard.core.retention_text import sentences_of
+from langchain_ctxguard.core.roles import is_request, speaker_of, text_of
 from langchain_ctxguard.domain.audit import AuditFinding, Level, Loss
 from langchain_ctxguard.domain.constraint import Constraint, Severity
 from langchain_ctxguard.domain.control import ControlField, FieldKind
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.retention import Retention, RetentionFinding
+from langchain_ctxguard.domain.value import digest_of
 
 MOST = 500
 """Rules said in a conversation that an audit looks for, the newest."""
@@ -57,9 +61,12 @@ class Rules:
         self._declared = None if declared is None else tuple(declared)
         self._inferred: tuple[InferredConstraint, ...] = ()
         self._held: dict[str, HeldRule] = {}
+        self._said: set[str] = set()
 
     def read(self, messages: Sequence[BaseMessage], keys: Sequence[str], *, start: int) -> None:
         """Take in further messages, the first of them at position `start`."""
+        asked = (text_of(message) for message in messages if is_request(message) or speaker_of(message) == "system")
+        self._said |= {digest_of(sentence.line) for text in asked for sentence in sentences_of(text)}
         if self._declared is not None:
             self._note_declared(self._declared, messages, keys, start)
             return
@@ -98,6 +105,11 @@ class Rules:
             taken.setdefault(rule.source, []).append(rule)
         return said + [_stressed_rule(field) for field in stressed[-MOST:] if not _is_said(field, taken.get(field.message_id or "", ()))]
 
+    def is_said(self, sentence: str) -> bool:
+        """Say whether people said a sentence, word for word: where it stands again, it stands for itself and not in the place of a rule."""
+        found = sentences_of(sentence)
+        return bool(found) and all(digest_of(one.line) in self._said for one in found)
+
     def undeclared(self) -> tuple[Constraint, ...]:
         """Return the declared rules that nothing read so far says."""
         return tuple(rule for rule in self._declared or () if rule.constraint_id not in self._held)
@@ -126,35 +138,48 @@ def _is_said(field: ControlField, rules: Sequence[InferredConstraint]) -> bool:
 
 
 def lost_rules(
-    held: Sequence[HeldRule], others: Sequence[Constraint], after: Sequence[BaseMessage], summary: str
+    held: Sequence[HeldRule], others: Sequence[Constraint], after: Sequence[BaseMessage], *, is_said: Callable[[str], bool]
 ) -> Iterator[tuple[str, AuditFinding]]:
     """Yield the id of each rule that is not there as it was, with what became of it.
 
     Args:
         held: Rules that stood in the context before.
         others: Declared rules that did not: they cannot be lost, but what came in may contradict them.
-        after: The context after.
-        summary: The text of the summary in it, empty where there is none.
+        after: The context after, messages of ours as quotes.
+        is_said: Says whether people, the application among them, said a sentence before.
     """
+    quoted = _spaced("\n".join(text_of(message) for message in after if is_ours(message) or not is_told(message)))
+
+    def is_quote(sentence: str | None) -> bool:
+        return sentence is not None and _spaced(sentence) in quoted and is_said(sentence)
+
     by_id = {rule.rule_id: rule for rule in held}
     kept: list[dict[str, str]] = []
     for finding in check_retention([{"constraint_id": rule.rule_id, "text": _bare(rule)} for rule in held], after, with_kept=True):
         rule = by_id[finding.constraint_id]
         if finding.retention.is_kept:
             kept.append({"constraint_id": rule.rule_id, "text": finding.text})
+        elif is_quote(finding.sentence):
+            # Another sentence of a person's, whole: it neither weakens the rule nor speaks against it. The rule itself is not there.
+            yield rule.rule_id, _finding(rule, Loss.LOST, "absent", None, rule.level)
         else:
             yield rule.rule_id, _as_finding(rule, finding)
+    summary = "\n".join(text_of(message) for message in after if is_told(message))
     if not summary:
         return
     named = {rule.constraint_id: HeldRule(rule.constraint_id, rule.text, "declared", Level.WARNING, rule.constraint_id) for rule in others}
     told: set[str] = set()
     for sentence, rule_id, retention in offending_sentences([*kept, *others], summary):
-        if rule_id in told or (rule_id in named and retention is Retention.WEAKENED):
+        if rule_id in told or (rule_id in named and retention is Retention.WEAKENED) or is_quote(sentence):
             continue
         told.add(rule_id)
         rule = by_id.get(rule_id) or named[rule_id]
         # The rule itself still stands beside the sentence that speaks against it.
         yield "", _finding(rule, _LOSSES[retention], "summary_disagrees", sentence, Level.WARNING)
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _bare(rule: HeldRule) -> str:

@@ -13,8 +13,11 @@ _OURS = re.compile(rf"\s*<(?:{SUMMARY}|{EVIDENCE}|{NOTE})\b")
 
 def is_told(message: BaseMessage) -> bool:
     """Say whether a message is a summary or a note. Ours are known by their first tag: a file may have lost their name."""
-    if is_foreign_summary(message) or is_note(message):
-        return True
+    return is_foreign_summary(message) or is_note(message) or is_ours(message)
+
+
+def is_ours(message: BaseMessage) -> bool:
+    """Say whether a message is a summary, evidence or a note as this package writes them."""
     return isinstance(message, HumanMessage) and _OURS.match(text_of(message)) is not None
 
 

@@ -31,6 +31,7 @@ from langchain_ctxguard.core.standing import permission_of, replaced_by, standin
 from langchain_ctxguard.domain.budget import Budgets
 from langchain_ctxguard.domain.consent import CROSS_SESSION_MEMORY, Consents
 from langchain_ctxguard.domain.policy import AskNeed, Decision, Finding, Verdict
+from langchain_ctxguard.domain.reconcile import RECONCILE_RULE
 from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.domain.tool_call import (
     CallLedger,
@@ -74,7 +75,7 @@ def _as_the_work_stands(case: Case, verdict: Verdict) -> ToolFlow[Verdict]:
             raise CannotTellError(word.error)
         case.heard = (asked, word if isinstance(word, WorkWord) else None)
     word = case.word
-    return verdict if word is None or word.kind != "held" else _denied_for(verdict, "reconcile", word.text, word.instead)
+    return verdict if word is None or word.kind != "held" else _denied_for(verdict, RECONCILE_RULE, word.text, word.instead)
 
 
 def effect_standing(case: Case, verdict: Verdict) -> tuple[Effects, EffectState | None]:

@@ -22,6 +22,11 @@ _BYTES = frozenset({"data", "base64", "file_data"})
 _IDENTITIES = ("id", "ids", "source", "sources", "also_in", "digest", "key", "hash", "language")
 
 
+def left_of(redact: Redactor | None, text: str) -> str:
+    """Return what a redactor leaves of one text; all of it where there is none."""
+    return text if redact is None else Redaction(redact).text(text)
+
+
 class Redaction:
     """One redactor over everything one compaction takes out of the view. Nothing it is given is changed."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from langchain_ctxguard.core.render import one_line
 from langchain_ctxguard.core.text import clipped, readable
-from langchain_ctxguard.domain.code_place import written_places
+from langchain_ctxguard.domain.code_place import CodePlace, written_places
 from langchain_ctxguard.domain.reconcile import CheckSeen, Contradiction, OutsideChange, StatusItem, WorkStatus
 from langchain_ctxguard.domain.worklog import trace_name
 from langchain_ctxguard.domain.workspace import CheckResult
@@ -146,9 +146,18 @@ def _output(text: str, room: int) -> str:
 
 def _item_line(item: StatusItem) -> str:
     trace = "" if item.trace is None else f"[{trace_name(item.trace)}] "
-    where = f" @ {_line(clipped(written_places(item.places), _TEXT_SHOWN))}" if item.places else ""
+    where = f" @ {_places(item.places)}" if item.places else ""
     note = "" if item.is_compared else " (nothing in the workspace to hold it against)"
     return f"{trace}{_line(clipped(item.text, _TEXT_SHOWN))}{where}{note}"
+
+
+def _places(places: tuple[CodePlace, ...]) -> str:
+    """Return the first places, each whole: the beginning of a path is another path."""
+    shown = 1
+    while shown < len(places) and len(written_places(places[: shown + 1])) <= _TEXT_SHOWN:
+        shown += 1
+    more = f" and {len(places) - shown} more" if shown < len(places) else ""
+    return f"{_line(clipped(written_places(places[:shown]), 2 * _TEXT_SHOWN))}{more}"
 
 
 def _outside_line(change: OutsideChange) -> str:

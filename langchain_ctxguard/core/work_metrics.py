@@ -10,16 +10,22 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from langchain_ctxguard.core.commands import command_in, reads_only
 from langchain_ctxguard.core.evidence import effect_of
+from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.results import results_in
 from langchain_ctxguard.core.roles import calls_of
 from langchain_ctxguard.core.terms import fold
 from langchain_ctxguard.core.worklog import effect_digest
 from langchain_ctxguard.domain.handoff import Handoff
+from langchain_ctxguard.domain.handoff_blocks import HandoffItem
+from langchain_ctxguard.domain.reconcile import RECONCILE_RULE
 from langchain_ctxguard.domain.work_metrics import Recovery, WorkMetrics
 from langchain_ctxguard.domain.worklog import WorkEntry, WorkState
 
 NO_STEPS = frozenset({"trace", "write_handoff", "read_handoff", "compact_context"})
 """Tools about the work; calling them is no step of it."""
+
+
+_NOT_RUN = ("denied", "held")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,7 @@ class _Step:
     is_change: bool
     is_failed: bool
     said: str
-    """What the guard did with it: `denied`, `answered`, ...; empty: the tool ran."""
+    """What the guard did with it: `denied`, `held`, `answered`, ...; empty: the tool ran."""
 
 
 def measured(
@@ -53,8 +59,9 @@ def measured(
     turned_down = {step.call_id for step in steps if step.said == "answered"} - edits - searches
     reopened = turned_down | {entry.tool_call_id for entry in _reopening(entries)}
     breaks = {step.call_id for step in steps if step.said == "denied"}
-    failed = {step.call_id for step in steps if step.is_failed and step.said != "denied"}
-    wasted = failed | breaks | edits | searches | turned_down
+    held = {step.call_id for step in steps if step.said == "held"}
+    failed = {step.call_id for step in steps if step.is_failed and step.said not in _NOT_RUN}
+    wasted = failed | breaks | held | edits | searches | turned_down
     first = next((step.at for step in steps if step.call_id in wasted), None)
     return WorkMetrics(
         steps=len(steps),
@@ -91,7 +98,10 @@ def _steps(messages: Sequence[BaseMessage]) -> list[_Step]:
 def _said(message: ToolMessage) -> str:
     artifact = message.artifact
     about = artifact.get("ctxguard") if isinstance(artifact, Mapping) else None
-    return str(about.get("kind", "")) if isinstance(about, Mapping) else ""
+    if not isinstance(about, Mapping):
+        return ""
+    # What a contradiction held runs when it comes again: no rule spoke against it.
+    return "held" if about.get("kind") == "denied" and list(about.get("rules") or ()) == [RECONCILE_RULE] else str(about.get("kind", ""))
 
 
 def _repeated(steps: Sequence[_Step], entries: Sequence[WorkEntry]) -> tuple[set[str], set[str]]:
@@ -102,7 +112,7 @@ def _repeated(steps: Sequence[_Step], entries: Sequence[WorkEntry]) -> tuple[set
     edits: set[str] = set()
     searches: set[str] = set()
     for step in steps:
-        if step.said == "denied":
+        if step.said in _NOT_RUN:
             continue
         if not step.is_change:
             if not step.is_failed and step.effect in seen:
@@ -145,19 +155,30 @@ def _reopening(entries: Sequence[WorkEntry]) -> list[WorkEntry]:
 
 
 def _called_open(handoffs: Sequence[Handoff], entries: Sequence[WorkEntry]) -> int:
-    """Count the items of the newest hand-over of each kind that are called open though a later step is logged at each of their places."""
-    count = 0
-    for handoff in handoffs:
-        for item in handoff.not_done:
-            places = {str(place) for place in item.places}
-            done = {
-                str(place)
-                for entry in entries
-                if entry.state is WorkState.DONE and (item.trace or 0) < entry.number <= handoff.trace
-                for place in entry.places
-            }
-            count += bool(places) and item.trace is not None and places <= done
-    return count
+    """Count the items that hand-overs call open though the log they knew has them finished."""
+    return sum(_is_finished(item, [entry for entry in entries if entry.number <= handoff.trace]) for handoff in handoffs for item in handoff.not_done)
+
+
+def _is_finished(item: HandoffItem, entries: Sequence[WorkEntry]) -> bool:
+    """Say whether the log has an item finished: an entry closes it, or a later step stands at each of its places or says the same words.
+
+    Of an item that no entry of the log says, nobody knows whether a step came before it or after: it is not counted. Words that are only alike do not
+    count either, for a step that speaks of the same thing need not have finished it.
+    """
+    if item.trace is None:
+        return False
+    later = [entry for entry in entries if entry.number > item.trace]
+    if any(item.trace in entry.closes for entry in later):
+        return True
+    done = [entry for entry in later if entry.state is WorkState.DONE]
+    places = {str(place) for place in item.places}
+    is_there = bool(places) and places <= {str(place) for entry in done for place in entry.places}
+    return is_there or _label(item.text) in {_label(entry.text) for entry in done}
+
+
+def _label(text: str) -> str:
+    """Return words as open items are told apart by, see `core.items.item_of`; neither a capital letter nor a full stop makes another one."""
+    return fold(folded(text)).strip(" .。!！")
 
 
 def _to_first_correct(steps: Sequence[_Step], wasted: set[str], end: int) -> int | None:

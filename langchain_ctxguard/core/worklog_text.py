@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from langchain_ctxguard.core.render import one_line, render_decision
 from langchain_ctxguard.core.roles import NOTE
@@ -11,7 +11,7 @@ from langchain_ctxguard.core.worklog import files_left
 from langchain_ctxguard.domain.code_place import written_places
 from langchain_ctxguard.domain.handoff import Handoff
 from langchain_ctxguard.domain.handoff_blocks import HandoffItem
-from langchain_ctxguard.domain.worklog import WorkEntry, trace_name
+from langchain_ctxguard.domain.worklog import FileState, WorkEntry, trace_name
 
 CHARACTERS = 8_000
 """Room for what a compacted context shows of the work."""
@@ -57,8 +57,7 @@ def work_note(handoff: Handoff, entries: Sequence[WorkEntry], *, place: str = ""
     text = "\n".join(filter(None, blocks))
     left = max(room - len(text), room // 3)
     done = _newest("Done; do not do it again", [_item(item) for item in handoff.done], left // 2)
-    files = [f"{path}: {'removed' if state.is_absent else 'sha256 ' + str(state.sha256)[:12]}" for path, state in files_left(entries).items()]
-    shown = _newest("Files as they were left", files, left // 4)
+    shown = _files(files_left(entries), left // 4, room // 4)
     anchors = _told("Anchors", [f"{anchor.place}" + (f" - {anchor.what}" if anchor.what else "") for anchor in handoff.anchors][:12])
     body = "\n".join(filter(None, [text, done, shown, clipped(anchors, left // 4)]))
     return f'<{NOTE} from="worklog" trust="untrusted">\n{body}\n</{NOTE}>\n{_CLOSING}'
@@ -74,6 +73,20 @@ def _item(item: HandoffItem) -> str:
 def _told(title: str, lines: Iterable[str], *, is_rendered: bool = False) -> str:
     items = [f"- {line if is_rendered else one_line(readable(line))}" for line in lines]
     return "\n".join([f"{title}:", *items]) if items else ""
+
+
+def _files(left: Mapping[str, FileState], room: int, room_of_names: int) -> str:
+    """Return how files were left: the newest with what they held, those before by name, where there is room for it, and else counted."""
+    lines = [f"{path}: {'removed' if state.is_absent else 'sha256 ' + str(state.sha256)[:12]}" for path, state in left.items()]
+    told = _newest("Files as they were left", lines, room)
+    earlier = list(left.items())[: len(lines) - told.count("\n- ")]
+    names: list[str] = []
+    for path, state in reversed(earlier):
+        name = one_line(readable(path)) + (" (removed)" if state.is_absent else "")
+        if sum(map(len, names)) + 2 * len(names) + len(name) > room_of_names:
+            break
+        names.insert(0, name)
+    return f"{told}\n- changed before these: {', '.join(names)}" if names else told
 
 
 def _newest(title: str, lines: Sequence[str], room: int) -> str:

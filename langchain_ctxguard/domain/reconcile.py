@@ -10,6 +10,9 @@ from langchain_ctxguard.domain.code_place import CodePlace
 from langchain_ctxguard.domain.value import Value, canonical_json, digest_of
 from langchain_ctxguard.domain.workspace import CheckOutcome, CheckResult
 
+RECONCILE_RULE = "reconcile"
+"""What stands in the place of a rule where a contradiction or the check holds a call."""
+
 ContradictionKind = Literal["changed", "reverted", "gone", "is_back", "moved"]
 """How a file differs from how the last recorded step left it: it has other content, that of an earlier moment, it is not there, it is there again, or
 it is at another place."""

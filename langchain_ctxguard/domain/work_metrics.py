@@ -58,7 +58,7 @@ class WorkMetrics(Value):
     compactions: NonNegativeInt = 0
     recoveries: tuple[Recovery, ...] = ()
     constraint_breaks: NonNegativeInt = 0
-    """Calls that a rule of the policy refused: attempts at what must not be done."""
+    """Calls that a rule of the policy refused: attempts at what must not be done. One that a contradiction held once is none."""
 
     repeated_edits: NonNegativeInt = 0
     """Calls that would do again what a call had done and nothing had undone: run, or answered with the evidence."""
@@ -70,11 +70,11 @@ class WorkMetrics(Value):
     """Proposals and decisions for an option that was turned down before."""
 
     finished_called_open: NonNegativeInt = 0
-    """What hand-overs call not done though a later step at its place is."""
+    """What hand-overs call not done though the log has it finished: closed, or done later at the same places or in the same words."""
 
     failed_steps: NonNegativeInt = 0
     wasted_steps: NonNegativeInt = 0
-    """Failed, refused, repeated or reopened, each counted once."""
+    """Failed, refused or held, repeated or reopened, each counted once."""
 
     first_failure: int | None = None
     """Stage of the first wasted step: how many compactions lay before it. `None`: there was none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -44,8 +44,10 @@ from langchain_ctxguard.graph.repeats import RepeatGuard
 from langchain_ctxguard.graph.state import of_state
 from langchain_ctxguard.graph.thread import thread_in
 from langchain_ctxguard.graph.trace import COUNTS_ONLY
+from langchain_ctxguard.graph.whole import left_before, whole
 from langchain_ctxguard.graph.work_tools import WorkTools
 from langchain_ctxguard.graph.work_watch import WorkWatch
+from langchain_ctxguard.records.archive import ArchivedMessage
 from langchain_ctxguard.records.handoffs import HandoffLog
 from langchain_ctxguard.records.reconcile import ReconcileLog
 from langchain_ctxguard.records.recoveries import RecoveryLog
@@ -134,10 +136,18 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
             mode=mode,
             waive=waive,
             record=turns.engine.record,
+            redact=turns.extensions.redact,
         )
         """Holds plan, work log and workspace against each other."""
 
-        repeats = RepeatGuard(self.workspace.files, reconciliations, entries=entries, decisions=self._decisions, record=turns.engine.record)
+        repeats = RepeatGuard(
+            self.workspace.files,
+            reconciliations,
+            entries=entries,
+            decisions=self._decisions,
+            record=turns.engine.record,
+            redact=turns.extensions.redact,
+        )
         self.reconciling: Reconciling = AtWork(self.reconciler, repeats)
         """What has a say in each call."""
 
@@ -204,7 +214,7 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
         try:
             lead = self._lead(thread, str(namespace), version, room)
             if lead is not None:
-                self._measure(thread, str(namespace), version, [lead, *shown], len(call.messages))
+                self._measure(thread, str(namespace), version, [lead, *shown], len(call.messages) + left_before(call.messages, call.raw_head))
         except StoreError as error:
             detail = f"What is known of the work could not be read ({type(error).__name__}); the context goes without it."
             self._guard.turns.engine.record(ContextEvent(kind="store_failed", detail=detail, version=version))
@@ -230,12 +240,21 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
         Raises:
             StoreError: the record cannot be read.
         """
-        messages, _ = of_state(state)
+        messages, raw = of_state(state)
+        said, missing = whole(as_messages(messages), raw, lambda: self._archived(thread, namespace))
         entries = [entry for entry in self.watch.all(thread) if entry.namespace == namespace]
-        recoveries = [one for one in self.recoveries.all(thread) if one.namespace == namespace]
+        recoveries = [
+            one.model_copy(update={"at_message": max(0, one.at_message - missing)})
+            for one in self.recoveries.all(thread)
+            if one.namespace == namespace
+        ]
         numbers = range(1, self.maker.log.count(thread, namespace) + 1)
         handoffs = [one for number in numbers if (one := self.maker.log.numbered(thread, number, namespace)) is not None]
-        return measured(as_messages(messages), entries, recoveries, handoffs)
+        return measured(said, entries, recoveries, handoffs)
+
+    def _archived(self, thread: str, namespace: str) -> Iterable[ArchivedMessage]:
+        eviction = self._guard.turns.eviction
+        return () if eviction is None else eviction.archive.messages(ContextPlace(thread=thread, namespace=namespace))
 
     def _lead(self, thread: str, namespace: str, version: int, room: int) -> HumanMessage | None:
         handoff = self._leads.get((thread, namespace, version))

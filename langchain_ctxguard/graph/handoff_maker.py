@@ -90,6 +90,8 @@ class HandoffMaker:
             # Before anything is made of them: what is cut first may be cut where a redactor no longer knows it.
             redaction = Redaction(self._redact)
             messages = [redaction.message(message) for message in messages]
+            todos = None if todos is None else tuple((redaction.text(text), state) for text, state in todos)
+            next_action = redaction.text(next_action)
         found = read_head(raw_head)
         head = found if isinstance(found, ContextHead) else None
         said = infer(messages, message_keys(messages))

@@ -30,7 +30,7 @@ from langchain_ctxguard.core.recalled import (
     shown_id,
     whole_text,
 )
-from langchain_ctxguard.core.redact import Redaction
+from langchain_ctxguard.core.redact import Redaction, left_of
 from langchain_ctxguard.core.roles import results_of
 from langchain_ctxguard.core.search_terms import query_terms
 from langchain_ctxguard.domain.archive import Archived, handle_of
@@ -142,7 +142,7 @@ class Recall:
             total=len(found),
         )
         names = {f"{position}:{row.address}" for position, row in shown}
-        self._log.note(
+        self._note(
             asking.place,
             query,
             kind="search",
@@ -168,13 +168,13 @@ class Recall:
             found = (named.handle, named.message)
             address = f"{named.position}:{named.address}"
         if found is None or is_recalled(found[1]):
-            self._log.note(asking.place, wanted[:MAX_QUERY], kind="read", start=max(start, 0))
+            self._note(asking.place, wanted[:MAX_QUERY], kind="read", start=max(start, 0))
             return f'No message is called "{shown_id(wanted)}" in this conversation. {SEARCH_TOOL} finds messages and their ids.', False
         handle, message = found
         text = whole_text(self._redacted(message))
         start = min(max(start, 0), len(text))
         part = text[start : start + self._settings.read]
-        self._log.note(
+        self._note(
             asking.place,
             wanted[:MAX_QUERY],
             kind="read",
@@ -186,6 +186,10 @@ class Recall:
         how_long = f" for {self._settings.calls} calls" if self._settings.calls else ""
         self._record(ContextEvent(kind="message_recalled", detail=f"{len(part)} characters of an earlier message are in view again{how_long}."))
         return render_read(Shown(handle, message, part, start, len(text))), True
+
+    def _note(self, place: ContextPlace, asked: str, **about: Any) -> None:
+        """Put a use on record, what was asked for as the redactor leaves it."""
+        self._log.note(place, left_of(self._redact, asked), **about)
 
     def _in_state(self, asking: _Asking, wanted: str) -> tuple[str, BaseMessage] | None:
         """Return the message of the state that is meant by its own id or that of a call it answers, newest first."""

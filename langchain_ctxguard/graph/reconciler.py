@@ -11,10 +11,13 @@ from langchain_ctxguard.core.effects import CallAtWork, WorkWord
 from langchain_ctxguard.core.evidence import effect_of
 from langchain_ctxguard.core.reconcile import Plan, Seen, compare, contradictions, is_blamed, may_mend
 from langchain_ctxguard.core.reconciling import AskedCall, mends, next_step, untold
+from langchain_ctxguard.core.redact import WITHHELD, left_of
+from langchain_ctxguard.core.redacted_status import redacted_status
 from langchain_ctxguard.core.shell_words import command_in, only_reads
 from langchain_ctxguard.core.status_text import HELD_INSTEAD, ROOM, blocked_instead, blocked_reason, held_reason, status_text
 from langchain_ctxguard.core.worklog import files_left
 from langchain_ctxguard.domain.context_version import ContextPlace
+from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.reconcile import (
     Began,
     Checked,
@@ -89,6 +92,7 @@ class Reconciler:
         mode: ReconcileMode = "auto",
         waive: Callable[[WorkStatus], str | None] | None = None,
         record: Callable[[ContextEvent], None] = lambda _: None,
+        redact: Redactor | None = None,
     ) -> None:
         """Bind what is looked at.
 
@@ -101,6 +105,7 @@ class Reconciler:
             mode: When to reconcile.
             waive: The application's rule: returns the reason to let the agent go on in spite of a status, `None` for not.
             record: Is told what was found and what was held.
+            redact: Sees every text before it goes on record: of the status, the output of the check among them, and of waivers.
         """
         self.mode: ReconcileMode = mode
         self._files = files
@@ -110,6 +115,7 @@ class Reconciler:
         self._check = check
         self._waive = waive
         self._record = record
+        self._redact = redact
         self._locks: Bounded[threading.Lock] = Bounded(_PLACES)
         self._guard = threading.Lock()
 
@@ -199,7 +205,7 @@ class Reconciler:
             state = self.state(place)
             if state.phase == "due":
                 state = self._stated(place, state.version)
-            self._log.append(place, Waived(what=what, by=by, reason=reason, at=self._log.now()))
+            self._log.append(place, Waived(what=what, by=by, reason=left_of(self._redact, reason) or WITHHELD, at=self._log.now()))
         self._tell("waived", f"{by} let the agent go on in thread '{place.thread}': {what}.")
 
     def purge_thread(self, thread: str) -> int:
@@ -275,7 +281,7 @@ class Reconciler:
         blamed = is_blamed(result, baseline)
         event = Stated(
             version=state.version,
-            status=self._log.keep(place, found),
+            status=self._log.keep(place, redacted_status(found, self._redact)),
             survey=self._log.keep(place, survey),
             contradictions=tuple(one.name for one in found.contradictions),
             may_mend=may_mend(found.contradictions, result, entries),
@@ -285,7 +291,8 @@ class Reconciler:
             at=self._log.now(),
         )
         reason = self._waive(found) if self._waive is not None and (blamed or found.contradictions) else None
-        waived = [Waived(what="all", by="rule", reason=reason, at=self._log.now())] if reason else []
+        why = left_of(self._redact, reason) or WITHHELD if reason else ""
+        waived = [Waived(what="all", by="rule", reason=why, at=self._log.now())] if why else []
         self._log.append(place, event, *waived, expected=seq)
         what = f"{len(found.in_effect)} steps in effect, {len(found.not_in_effect)} not, {len(found.contradictions)} contradictions"
         self._tell("reconciled", f"Thread '{place.thread}' was held against its workspace: {what}.", state.version)

@@ -11,12 +11,14 @@ from langchain_core.messages import ToolMessage
 from langchain_ctxguard.core import repeats
 from langchain_ctxguard.core.effects import CallAtWork, Ran, WorkWord
 from langchain_ctxguard.core.options import TurnedDown, turned_down
+from langchain_ctxguard.core.redact import left_of
 from langchain_ctxguard.core.repeats import Look
 from langchain_ctxguard.core.results import reports_failure
 from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.core.text import readable
 from langchain_ctxguard.core.worklog import effect_digest
 from langchain_ctxguard.domain.context_version import ContextPlace
+from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.reconcile import SearchSeen
 from langchain_ctxguard.domain.summary import Decision
 from langchain_ctxguard.domain.value import canonical_json, digest_of
@@ -47,6 +49,7 @@ class RepeatGuard:
         entries: Callable[[str], tuple[WorkEntry, ...]],
         decisions: Callable[[ContextPlace], Iterable[tuple[int | None, Decision]]],
         record: Callable[[ContextEvent], None] = lambda _: None,
+        redact: Redactor | None = None,
     ) -> None:
         """Bind what is looked at.
 
@@ -56,12 +59,14 @@ class RepeatGuard:
             entries: Returns the work log of a thread, oldest first.
             decisions: Returns what was decided in a context, oldest first, each with its number in the work log where it has one.
             record: Is told what was answered.
+            redact: Sees the result of a search before it is kept; one that it changes is not kept.
         """
         self._files = files
         self._log = log
         self._entries = entries
         self._decisions = decisions
         self._record = record
+        self._redact = redact
         self._is_slow = False
         self._waiting: Bounded[tuple[SearchSeen, ...]] = Bounded(_PLACES)
         """By context, searches that are on no record yet: a run that is never compacted writes none."""
@@ -103,6 +108,9 @@ class RepeatGuard:
             return
         text = _text(ran.value)
         if text is None or len(text) > _ANSWER:
+            return
+        if left_of(self._redact, text) != text:
+            # What is left of it is no answer to the search: it is made again.
             return
         files = self._named(text)
         if not files or not (now := self._print()):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from langchain_ctxguard.domain.encoded import encode_json
 from langchain_ctxguard.domain.handoff import Handoff
-from langchain_ctxguard.domain.log import Stream
+from langchain_ctxguard.domain.log import Entry, Stream
 from langchain_ctxguard.domain.value import canonical_json
 from langchain_ctxguard.errors import LogConflictError, StoreError
 from langchain_ctxguard.ports import BlobStore, Log
@@ -17,6 +19,15 @@ from langchain_ctxguard.records.versions import HasLog
 
 HANDOFFS = "handoffs"
 _ATTEMPTS = 20
+
+
+class Recorded(NamedTuple):
+    """A hand-over as it is on record."""
+
+    number: int
+    at: datetime
+    handoff: Handoff | None
+    """`None`: its words were erased."""
 
 
 class HandoffLog:
@@ -64,14 +75,23 @@ class HandoffLog:
             StoreError: it cannot be read.
         """
         entry = next(iter(self._log.read(self._stream(thread, namespace), since=number - 1)), None)
-        if entry is None or entry.seq != number:
-            return None
+        return None if entry is None or entry.seq != number else self._recorded(thread, entry).handoff
+
+    def on_record(self, thread: str, namespace: str = "") -> list[Recorded]:
+        """Return every hand-over of a conversation with its number and moment, oldest first; of one that was erased, these alone.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        return [self._recorded(thread, entry) for entry in self._log.read(self._stream(thread, namespace))]
+
+    def _recorded(self, thread: str, entry: Entry) -> Recorded:
         try:
-            address = opened(entry)["content"]
-            data = self._blobs.get(handoffs_space(thread), [address]).get(address)
-            return None if data is None else Handoff.model_validate(json.loads(data))
+            row = opened(entry)
+            data = self._blobs.get(handoffs_space(thread), [row["content"]]).get(row["content"])
+            return Recorded(entry.seq, datetime.fromisoformat(row["at"]), None if data is None else Handoff.model_validate(json.loads(data)))
         except (ValueError, KeyError, ValidationError) as error:
-            msg = f"Entry {number} of {entry.stream} is no hand-over this package can read. Upgrade langchain-ctxguard."
+            msg = f"Entry {entry.seq} of {entry.stream} is no hand-over this package can read. Upgrade langchain-ctxguard."
             raise StoreError(msg) from error
 
     def purge_thread(self, thread: str) -> int:
@@ -79,8 +99,12 @@ class HandoffLog:
         return self._blobs.purge_space(handoffs_space(thread))
 
     def _stream(self, thread: str, namespace: str) -> Stream:
-        key = thread if not namespace else canonical_json([thread, namespace])
-        return Stream(tenant=self._tenant, kind=HANDOFFS, key=key)
+        return handoff_stream(self._tenant, thread, namespace)
+
+
+def handoff_stream(tenant: str, thread: str, namespace: str) -> Stream:
+    """Return the stream of a conversation's hand-overs."""
+    return Stream(tenant=tenant, kind=HANDOFFS, key=thread if not namespace else canonical_json([thread, namespace]))
 
 
 def handoffs_space(thread: str) -> str:

@@ -28,6 +28,7 @@ from langchain_ctxguard.records.model_calls import MODEL_CALLS
 from langchain_ctxguard.records.provider_compactions import PROVIDER_COMPACTIONS
 from langchain_ctxguard.records.recalls import RECALL
 from langchain_ctxguard.records.reconcile import RECONCILE, ReconcileLog, reconcile_space
+from langchain_ctxguard.records.recoveries import RECOVERIES
 from langchain_ctxguard.records.standing import KIND as STANDING
 from langchain_ctxguard.records.usage import USAGE
 from langchain_ctxguard.records.versions import AUDIT, VERSIONS, VersionLog
@@ -154,7 +155,7 @@ def _kept(store: _Store, thread: str) -> dict[str, int]:
 
 
 _KINDS = frozenset({
-    VERSIONS, AUDIT, RECALL, APPROVALS, STANDING, WORKLOG, HANDOFFS, RECONCILE, USAGE, MODEL_CALLS, COLLECTED, KEPT, PROVIDER_COMPACTIONS,
+    VERSIONS, AUDIT, RECALL, APPROVALS, STANDING, WORKLOG, HANDOFFS, RECONCILE, RECOVERIES, USAGE, MODEL_CALLS, COLLECTED, KEPT, PROVIDER_COMPACTIONS,
 })  # fmt: skip
 """Of what is on record of a thread. Of the others, some are named by a subject, who may be called like a thread."""
 

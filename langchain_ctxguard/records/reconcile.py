@@ -32,6 +32,23 @@ class _Fold(NamedTuple):
     state: ReconcileState
 
 
+class _Row(NamedTuple):
+    """What stands on the log of an event."""
+
+    number: int
+    type: str
+    content: str
+
+
+class Recorded(NamedTuple):
+    """An event as it is on record."""
+
+    number: int
+    type: str
+    event: ReconcileEvent | None
+    """`None`: its words were erased."""
+
+
 class ReconcileLog:
     """Reads and writes reconciliations. Safe under threads; what is remembered can be lost at any time."""
 
@@ -41,7 +58,7 @@ class ReconcileLog:
         self._blobs: BlobStore = store.blobs
         self._tenant = store.tenant
         self.now: Clock = clock or (lambda: datetime.now(UTC))
-        self._rows: Folds[tuple[str, ...]] = Folds(self._log, _added, ())
+        self._rows: Folds[tuple[_Row, ...]] = Folds(self._log, _added, ())
         self._folds: OrderedDict[ContextPlace, _Fold] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -58,7 +75,7 @@ class ReconcileLog:
             return seq, known.state
         if known.rows > len(rows):
             known = _Fold(0, ReconcileState())
-        new = rows[known.rows :]
+        new = [row.content for row in rows[known.rows :]]
         contents = self._blobs.get(reconcile_space(place.thread), list(dict.fromkeys(new)))
         events = [_event(contents[address]) for address in new if address in contents]
         found = _Fold(len(rows), folded(events, known.state))
@@ -68,6 +85,17 @@ class ReconcileLog:
             while len(self._folds) > _KEPT:
                 self._folds.popitem(last=False)
         return seq, found.state
+
+    def on_record(self, place: ContextPlace) -> list[Recorded]:
+        """Return every event of a context, oldest first; of one whose words were erased, its number and type.
+
+        Raises:
+            StoreError: it cannot be read, or was altered.
+        """
+        _, rows = self._rows.read(self._stream(place))
+        contents = self._blobs.get(reconcile_space(place.thread), list(dict.fromkeys(row.content for row in rows)))
+        events = {address: _event(data) for address, data in contents.items()}
+        return [Recorded(row.number, row.type, events.get(row.content)) for row in rows]
 
     def append(self, place: ContextPlace, *events: ReconcileEvent, expected: int | None = None) -> None:
         """Put events on record.
@@ -125,13 +153,14 @@ class ReconcileLog:
         return Stream(tenant=self._tenant, kind=RECONCILE, key=place.key)
 
 
-def _added(entries: Sequence[Entry], rows: tuple[str, ...]) -> tuple[str, ...]:
-    return (*rows, *map(_address, entries))
+def _added(entries: Sequence[Entry], rows: tuple[_Row, ...]) -> tuple[_Row, ...]:
+    return (*rows, *map(_row, entries))
 
 
-def _address(entry: Entry) -> str:
+def _row(entry: Entry) -> _Row:
     try:
-        return str(opened(entry)["content"])
+        data = opened(entry)
+        return _Row(entry.seq, str(data["type"]), str(data["content"]))
     except (ValueError, KeyError, TypeError) as error:
         msg = (
             f"Entry {entry.seq} of {entry.stream} is no reconciliation this package can read. Upgrade langchain-ctxguard if a later version wrote it."

@@ -37,6 +37,19 @@ class _Row(NamedTuple):
     at: datetime
 
 
+class Recorded(NamedTuple):
+    """An entry as it is on record."""
+
+    number: int
+    state: WorkState
+    at: datetime
+    call: str
+    """Id of the call it is about; empty where none stands behind it."""
+
+    entry: WorkEntry | None
+    """`None`: its words were erased."""
+
+
 class WorkLog:
     """Reads and writes work logs, one stream for each thread. Safe under threads and processes."""
 
@@ -88,6 +101,16 @@ class WorkLog:
         for address, data in (self._blobs.get(worklog_space(thread), missing) if missing else {}).items():
             contents[address] = _decoded(data)
         return tuple(_numbered(contents[row.content], row.number) for row in rows if row.content in contents)
+
+    def on_record(self, thread: str) -> tuple[Recorded, ...]:
+        """Return every entry of a thread with its number, oldest first; of one that was erased, what stays on the log.
+
+        Raises:
+            StoreError: it cannot be read, or was altered.
+        """
+        _, rows = self._folds.read(self._stream(thread))
+        entries = {entry.number: entry for entry in self.read(thread)}
+        return tuple(Recorded(row.number, row.state, row.at, row.call, entries.get(row.number)) for row in rows)
 
     def purge_thread(self, thread: str) -> int:
         """Erase the words of a thread's work log and return how many entries that were. Numbers and their chain stay."""

@@ -12,11 +12,13 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langchain_ctxguard.backends.message_blobs import MessageBlobs
 from langchain_ctxguard.core.compile import parted
 from langchain_ctxguard.core.identity import find_cut
+from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.restore import head_diff
 from langchain_ctxguard.domain.config import GuardConfig
 from langchain_ctxguard.domain.constraint import Constraint, Place
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.context_version import ContextPlace, ContextVersion
+from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.log import Stream, verify
 from langchain_ctxguard.domain.policy import ToolPolicy
 from langchain_ctxguard.errors import StoreError
@@ -24,14 +26,19 @@ from langchain_ctxguard.records.archive import Archive, HasIndex
 from langchain_ctxguard.records.consents import ConsentReader
 from langchain_ctxguard.records.constraint_events import Change
 from langchain_ctxguard.records.constraints import ConstraintReader
+from langchain_ctxguard.records.handoffs import handoff_stream
 from langchain_ctxguard.records.model_calls import MODEL_CALLS, ModelCallRecords
+from langchain_ctxguard.records.reconcile import RECONCILE
+from langchain_ctxguard.records.recoveries import RECOVERIES
 from langchain_ctxguard.records.versions import AUDIT, VERSIONS, VersionLog
+from langchain_ctxguard.records.worklog import WORKLOG
 from langchain_ctxguard.report.messages import fitted, shown
 from langchain_ctxguard.report.story import Compaction, GoingBack, Moment, Report, Restored, Rule, Word
 from langchain_ctxguard.report.thread_actions import actions_of, call_records
 from langchain_ctxguard.report.thread_compactions import Contexts, Kept, compactions_of
 from langchain_ctxguard.report.thread_consents import subjects_in, words_of
 from langchain_ctxguard.report.thread_moments import KnownRules, moments_of, moments_of_tools, rules_of, shown_rules
+from langchain_ctxguard.report.thread_work import work_of
 from langchain_ctxguard.report.words import count
 
 _LINES = 60
@@ -51,6 +58,7 @@ def report_of_thread(
     consents: ConsentReader | None = None,
     serde: SerializerProtocol | None = None,
     now: datetime | None = None,
+    redact: Redactor | None = None,
 ) -> Report:
     """Return what a report tells of a thread.
 
@@ -66,6 +74,7 @@ def report_of_thread(
         consents: What reads the ledger, where it rests in another store.
         serde: How archived messages are written, where a saver encrypts: its own serializer. `None`: what is encrypted is told as such.
         now: The moment expiry is held against; `None`: the present.
+        redact: The application's redactor: it sees every text of the page, those of the archive among them, which holds originals.
 
     Raises:
         StoreError: the store cannot be read.
@@ -78,6 +87,7 @@ def report_of_thread(
         messages=messages,
         subjects=subjects,
         now=now or datetime.now(UTC),
+        redact=redact,
     )
 
 
@@ -106,6 +116,7 @@ class _Reading:
         messages: Sequence[BaseMessage] | None,
         subjects: Sequence[str],
         now: datetime,
+        redact: Redactor | None,
     ) -> Report:
         in_sight, first = self._in_sight(messages)
         kept = self._kept(in_sight, first)
@@ -130,6 +141,7 @@ class _Reading:
             actions=tuple(actions_of(self._store, self._place, self._calls, consents=self._reader, said=kept.calls())),
             actions_note="" if self._calls else "No tool call is on record: no tool of this thread was guarded by a policy and this store.",
             cache_note="" if self._model_calls.calls else "Model calls are not on record. Add `ReportRecorder(store)` to the hooks of the guard.",
+            work=work_of(self._store, self._place, kept.by_position, has_state=messages is not None),
             consents=tuple(words),
             consents_note=words_note,
             going_back=tuple(self._going_back()),
@@ -139,6 +151,8 @@ class _Reading:
             faults=tuple(self._faults()),
             read_from=tuple(self._read_from(has_state=messages is not None)),
         )
+        if redact is not None:
+            report = Redaction(redact).value(report)
         return fitted(_on_one_axis(report))
 
     def _in_sight(self, messages: Sequence[BaseMessage] | None) -> tuple[list[BaseMessage], int]:
@@ -215,8 +229,10 @@ class _Reading:
         return [str(note.get("at", "")) for note in found if note.get("purged") is True]
 
     def _faults(self) -> Iterable[str]:
-        for kind in (VERSIONS, AUDIT, MODEL_CALLS):
-            stream = self._stream(kind)
+        thread, namespace = self._place.thread, self._place.namespace
+        own = [handoff_stream(self._store.tenant, thread, namespace)]
+        own += [Stream(tenant=self._store.tenant, kind=kind, key=thread) for kind in (WORKLOG, RECOVERIES)]
+        for stream in (*map(self._stream, (VERSIONS, AUDIT, MODEL_CALLS, RECONCILE)), *own):
             seq = verify(self._store.log.read(stream), stream=stream)
             if seq is not None:
                 yield f"Entry {seq} of {stream} is not as it was written: nothing from there on can be relied on. `ctxguard verify` says more."

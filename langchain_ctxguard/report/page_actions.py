@@ -50,7 +50,11 @@ def consents_section(report: Report) -> Section:
 
 
 def _row(action: Action) -> list[Line]:
-    return [[Mark(action.call_id, "code")], _call(action), [Mark(_VERDICTS[action.decision], _TONES[action.decision])], action.allowed_by]
+    return [[Mark(action.call_id, "code")], _call(action), [_verdict(action)], action.allowed_by]
+
+
+def _verdict(action: Action) -> Mark:
+    return Mark("answered", "warn") if action.is_answered else Mark(_VERDICTS[action.decision], _TONES[action.decision])
 
 
 def _plain_row(action: Action) -> list[Line]:
@@ -68,7 +72,7 @@ def _fold(action: Action) -> Fold:
         " ",
         Mark(action.call_id, "code"),
         f" {moment(action.at)} ",
-        Mark(_VERDICTS[action.decision], _TONES[action.decision]),
+        _verdict(action),
         f" \u2014 {action.allowed_by}",
     ]
     blocks: list[Block] = []

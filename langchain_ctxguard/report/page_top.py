@@ -11,6 +11,7 @@ from langchain_ctxguard.report.document import Answer, Inline, Line, Link, Mark
 from langchain_ctxguard.report.page_cache import share_words
 from langchain_ctxguard.report.page_compactions import named, summed
 from langchain_ctxguard.report.page_versions import back_words
+from langchain_ctxguard.report.page_work import work_words
 from langchain_ctxguard.report.story import Compaction, Report, Rule
 from langchain_ctxguard.report.words import OUTCOMES, count, joined, listed, moment, spans
 
@@ -102,7 +103,9 @@ def _happened(report: Report) -> Iterator[str]:
         last = report.restored[-1]
         often = "once, to" if len(report.restored) == 1 else f"{len(report.restored)} times, last to"
         yield f"Somebody went back {often} version {last.restores}."
-    denied = sum(action.decision == "deny" for action in report.actions)
+    if report.work is not None and not report.work.note:
+        yield work_words(report.work)
+    denied = sum(action.decision == "deny" and not action.is_answered for action in report.actions)
     if denied:
         yield f"{count(denied, 'tool call').capitalize()} {'was' if denied == 1 else 'were'} denied."
 
@@ -173,7 +176,11 @@ def _actions(report: Report) -> Iterator[Inline]:
         return
     by: dict[str, int] = {}
     for action in report.actions:
-        words = {"allow": "allowed", "deny": "denied", "ask": "waiting for a person"}.get(action.decision or "", "without a verdict")
+        words = (
+            "answered in the tool's place"
+            if action.is_answered
+            else {"allow": "allowed", "deny": "denied", "ask": "waiting for a person"}.get(action.decision or "", "without a verdict")
+        )
         by[words] = by.get(words, 0) + 1
     yield f"{count(len(report.actions), 'call')}: {listed([f'{number:,} {words}' for words, number in by.items()])}."
     notable = [action for action in report.actions if action.is_notable and action.decision != "deny"]

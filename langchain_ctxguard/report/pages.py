@@ -11,6 +11,7 @@ from langchain_ctxguard.report.page_compactions import compactions_section, mess
 from langchain_ctxguard.report.page_rules import rules_section
 from langchain_ctxguard.report.page_top import answers_of, figure_words, kind_line, lead_of, timeline_of
 from langchain_ctxguard.report.page_versions import versions_section
+from langchain_ctxguard.report.page_work import work_sections
 from langchain_ctxguard.report.story import Report
 from langchain_ctxguard.report.words import count
 
@@ -30,6 +31,7 @@ def document_of(report: Report) -> Document:
             rules_section(report),
             compactions_section(report, anchors),
             actions_section(report),
+            *work_sections(report.work),
             cache_section(report),
             versions_section(report),
             consents_section(report),

@@ -11,6 +11,7 @@ from langchain_ctxguard.domain.consent import ConsentStatus
 from langchain_ctxguard.domain.prefix import DriftReason
 from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.domain.version import FieldCounts, Outcome
+from langchain_ctxguard.report.story_work import Work
 
 REPORT_SCHEMA: Literal[1] = 1
 """Version of the JSON form."""
@@ -180,6 +181,9 @@ class Action(Value):
     decision: Literal["allow", "ask", "deny"] | None = None
     """The last verdict; `None`: there is none on record."""
 
+    is_answered: bool = False
+    """It was answered in the tool's place: in effect already, or turned down before."""
+
     allowed_by: str
     """Who allowed it, in a sentence."""
 
@@ -270,6 +274,9 @@ class Report(Value):
     cache_note: str = ""
     consents: tuple[Word, ...] = ()
     consents_note: str = ""
+    work: Work | None = None
+    """Of a coding agent; `None`: nothing of it is on record."""
+
     going_back: tuple[GoingBack, ...] = ()
     back_note: str = ""
     in_sight: tuple[Message, ...] = ()

@@ -23,6 +23,12 @@ from langchain_ctxguard.report.story import Action, Step
 from langchain_ctxguard.report.words import listed
 
 _TEXT = 2_000
+_ANSWERED = {
+    "in_effect": "Nobody had to: it was in effect already, so it was answered with the evidence and not run.",
+    "turned_down": "Nobody: it takes up what was turned down before, so it was answered with the reason and not run.",
+}
+"""What a call came to that the record of the work answered, by what the record of the call says."""
+
 _NOTICED_S = 0.01
 _CHAINS = 400
 """Actions whose chain of consents is followed; of more the newest."""
@@ -82,6 +88,7 @@ def _action(name: str, steps: Sequence[CallRecord], contents: CallRecords, chain
         arguments=None if arguments is None else arguments[:_TEXT],
         at=first.at,
         decision=None if verdict is None else verdict.decision,
+        is_answered=verdict is not None and verdict.error in _ANSWERED,
         allowed_by=_allowed_by(steps, verdict, said, chain),
         is_notable=_is_notable(steps, verdict),
         steps=tuple(Step(at=step.at, text=_words(step)) for step in steps),
@@ -121,6 +128,8 @@ def _is_notable(steps: Sequence[CallRecord], verdict: CallRecord | None) -> bool
 def _allowed_by(steps: Sequence[CallRecord], verdict: CallRecord | None, said: Mapping[str, Any], chain: Explanation | None) -> str:
     if verdict is None:
         return "No verdict is on record."
+    if verdict.error in _ANSWERED:
+        return _ANSWERED[verdict.error]
     under = f"under rule {listed([_quoted(rule) for rule in verdict.rules])}" if verdict.rules else "under the default of the policy"
     if verdict.decision == "deny":
         reason = said.get("reason")
@@ -153,7 +162,7 @@ def _words(step: CallRecord) -> str:
 def _what(step: CallRecord) -> str:
     match step.step:
         case "judged":
-            return f"judged: {step.decision or 'no verdict'}"
+            return "answered in the tool's place" if step.error in _ANSWERED else f"judged: {step.decision or 'no verdict'}"
         case "asked":
             return "a person was asked"
         case "answered":
@@ -175,7 +184,7 @@ def _details(step: CallRecord) -> Iterator[str]:
         yield f" ({', '.join(step.keys)})"
     if step.is_irreversible and step.step == "judged":
         yield ", cannot be undone"
-    if step.error:
+    if step.error and step.error not in _ANSWERED:
         yield f", {step.error}"
     if step.seconds is not None and step.seconds >= _NOTICED_S:
         yield f", {step.seconds:.2f} s"

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.core.audit import Trail
 from langchain_ctxguard.core.compile import rendered
 from langchain_ctxguard.core.roles import calls_of
-from langchain_ctxguard.domain.audit import Audit, AuditFinding
+from langchain_ctxguard.domain.audit import Audit
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.context_version import Attempt, ContextPlace, ContextVersion
 from langchain_ctxguard.domain.control import ControlField
@@ -177,7 +177,7 @@ def _told(
         notes=tuple(_notes(record)),
         fates=tuple(_fate(note, _fields(head), positions) for note in record.field_notes),
         fates_left_out=max(0, record.fields.repaired + record.fields.lost - len(record.field_notes)) if record.field_notes else 0,
-        audit=() if audit is None else tuple(found for found in audit.findings if not _is_told(found)),
+        audit=() if audit is None else audit.findings,
         audit_note=audit_note,
         before=taken.messages,
         before_note=taken.note,
@@ -185,11 +185,6 @@ def _told(
         after_note=head if isinstance(head, str) else "",
         consents=tuple(dict.fromkeys(one.field for one in record.consents)),
     )
-
-
-def _is_told(found: AuditFinding) -> bool:
-    """Say whether what stands in a rule's place quotes it word for word: it is quoted as what a person said, which is no weakening."""
-    return found.subject == "constraint" and found.now is not None and " ".join(found.text.split()) in " ".join(found.now.split())
 
 
 def _after(head: ContextHead | str | None) -> tuple[Message, ...]:

@@ -12,7 +12,7 @@ from langchain_ctxguard.core.roles import NOTE
 from langchain_ctxguard.core.status_text import held_reason, status_text
 from langchain_ctxguard.domain.code_place import CodePlace
 from langchain_ctxguard.domain.handoff_blocks import HandoffBlocks, HandoffItem
-from langchain_ctxguard.domain.reconcile import CheckSeen, OutsideChange
+from langchain_ctxguard.domain.reconcile import CheckSeen, OutsideChange, StatusItem, WorkStatus
 from langchain_ctxguard.domain.worklog import FileState, WorkEntry, WorkState
 from langchain_ctxguard.domain.workspace import CheckResult, FileFact, Survey
 
@@ -253,6 +253,18 @@ def test_a_long_status_is_cut_by_counting() -> None:
     assert "[TRACE-399]" in text
     assert "[TRACE-001]" not in text
     assert len(text) < 4_300
+
+
+def test_a_place_in_the_status_is_whole() -> None:
+    """Of many places of one step the first are named, none by its beginning alone, and the others are counted."""
+    paths = [f"src/module_{number}.py" for number in range(20)]
+    item = StatusItem(text="rename", places=tuple(CodePlace(path=path) for path in paths))
+    line = next(line for line in status_text(WorkStatus(not_in_effect=(item,))).splitlines() if "rename" in line)
+    shown, _, more = line.partition(" @ ")[2].partition(" and ")
+    named = shown.split(", ")
+    assert paths[: len(named)] == named
+    assert f"{len(paths) - len(named)} more" == more
+    assert 5 < len(named) < len(paths)
 
 
 def test_what_denies_a_call_names_the_files() -> None:

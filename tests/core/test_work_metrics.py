@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_ctxguard.core.recovery import recovery_of
@@ -94,6 +95,14 @@ def test_refusals_failures_and_reopened_decisions_are_counted() -> None:
     assert (None,) == found.steps_to_first_correct
 
 
+def test_what_a_contradiction_held_breaks_no_rule() -> None:
+    """It cost a step, and runs when it comes again: neither a break nor a repetition."""
+    messages = conversation(("edit_file", EDIT, "Denied"), ("edit_file", EDIT, "edited"), kinds={0: "denied"})
+    messages[2].artifact = {"ctxguard": {"kind": "denied", "rules": ["reconcile"]}}  # type: ignore[attr-defined]  # a tool's result
+    found = measured(messages)
+    assert (0, 0, 0, 1) == (found.constraint_breaks, found.repeated_edits, found.failed_steps, found.wasted_steps)
+
+
 def test_a_decision_for_what_was_turned_down_is_reopened() -> None:
     """Also where nobody held it up."""
 
@@ -126,6 +135,28 @@ def test_finished_work_called_open() -> None:
     late = Handoff(made_at=NOW, trace=2, not_done=(HandoffItem(text="rename", places=(place,), trace=1),))
     assert 1 == measured([], entries, handoffs=[late]).finished_called_open
     assert 0 == measured([], entries, handoffs=[late.model_copy(update={"trace": 1})]).finished_called_open
+
+
+@pytest.mark.parametrize(
+    ("text", "later", "count"),
+    [
+        ("Run the tests.", {"state": WorkState.DONE, "text": "run the  tests"}, 1),
+        ("跑一遍测试。", {"state": WorkState.DONE, "text": "跑一遍测试"}, 1),
+        ("Run the tests", {"state": WorkState.DECIDED, "text": "skip them", "decision": Decision(chosen="skip them"), "closes": (1,)}, 1),
+        ("Run the tests", {"state": WorkState.DONE, "text": "run the tests of the cart"}, 0),
+        ("Run the tests", {"state": WorkState.NEXT, "text": "run the tests"}, 0),
+    ],
+)
+def test_finished_work_without_a_place_is_known_by_its_words_or_by_who_closed_it(text: str, later: dict[str, Any], count: int) -> None:
+    """The same words count, words that are only alike do not; of an item that no entry says, the order is not known."""
+    entries = [
+        WorkEntry(number=1, state=WorkState.NEXT, text=text, said_by="agent", at=NOW),
+        WorkEntry(number=2, at=NOW, **later),
+    ]
+    handoff = Handoff(made_at=NOW, trace=2, not_done=(HandoffItem(text=text, trace=1),))
+    assert count == measured([], entries, handoffs=[handoff]).finished_called_open
+    assert 0 == measured([], entries, handoffs=[handoff.model_copy(update={"trace": 1})]).finished_called_open
+    assert 0 == measured([], entries, handoffs=[handoff.model_copy(update={"not_done": (HandoffItem(text=text),)})]).finished_called_open
 
 
 def test_the_five_elements() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.store.memory import InMemoryStore
 
-from langchain_ctxguard import CompactContext, ContextGuard, Extensions, GuardedState, Handoff, HandoffGuard, PolicyToolNode
+from langchain_ctxguard import CompactContext, ContextGuard, Extensions, GuardConfig, GuardedState, GuardStore, Handoff, HandoffGuard, PolicyToolNode
+from langchain_ctxguard.core.worklog_text import work_note
 from langchain_ctxguard.domain.summary import Decision, SummaryDraft
 from langchain_ctxguard.domain.value import digest_of
+from langchain_ctxguard.domain.worklog import FileState, WorkEntry
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.ports import SummaryRequest
 from tests.graph.models import Facts, Notes, ScriptedChat, rendered_names, said, system_texts, thread
@@ -114,6 +117,21 @@ def test_the_same_words_about_other_places_are_other_work(root: Path) -> None:
     (note,) = notes_in(model.seen[-1])
     assert "rename here @ src/1.py" in note
     assert "rename here @ src/2.py" in note
+
+
+def test_files_that_find_no_room_with_their_digests_are_named() -> None:
+    """In a small context the newest files are shown with what they held and those before by name; a removed one is called removed."""
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    files = [FileState(path=f"src/part_{number}.py", sha256=None if number == 2 else digest_of(str(number))) for number in range(24)]
+    entries = [
+        WorkEntry(number=number, state="done", text=f"edit {number}: " + "x" * 80, files=(state,), at=at)
+        for number, state in enumerate(files, start=1)
+    ]
+    made = Handoff(thread="t-1", made_at=at, made_by="harness", reason="compaction", trace=24, goal=TASK)
+    note = work_note(made, entries, room=2_560)
+    assert [] == [state.path for state in files if state.path not in note]
+    assert "src/part_2.py (removed)" in note
+    assert len(note) < 2_560
 
 
 def test_a_run_that_never_nears_a_compaction_leaves_nothing(root: Path) -> None:
@@ -657,6 +675,34 @@ def test_a_run_is_measured(root: Path) -> None:
     assert found == handoff.metrics("t-1", agent.get_state(thread()).values)
 
 
+def test_numbers_are_those_of_the_whole_run_where_its_beginning_left_the_state(root: Path, tmp_path: Path) -> None:
+    """What left the state for the archive is counted with what is there, and compactions lie where they lay; erased, what is left is counted."""
+    found, lengths = [], []
+    for evict in ("view", "archive"):
+        folder = tmp_path / evict
+        shutil.copytree(root / "src", folder / "src")
+        with GuardStore.open(f"sqlite:///{tmp_path / evict}.db") as store:
+            guard = ContextGuard(
+                GuardConfig.from_dict({"compaction": {"evict": evict, "trigger": None, "window": 100_000, "keep": ["messages", 1]}}), store=store
+            )
+            handoff = HandoffGuard(guard, folder)
+            looks = (step("read_file", f"r{number}", path="src/cart.py") for number in (1, 2))
+            model = scripted(*work(), *looks, step("compact_context", "p2", reason="x"), step("read_file", "r3", path="src/cart.py"), "done")
+            agent = agent_in(folder, guard, handoff, model)
+            go(agent, TASK)
+            go(agent, "Look again.")
+            state = agent.get_state(thread()).values
+            lengths.append(len(state["messages"]))
+            found.append(handoff.metrics("t-1", state))
+            guard.purge_thread("t-1")
+            assert handoff.metrics("t-1", state).steps <= found[-1].steps
+    whole, evicted = found
+    assert lengths[1] < lengths[0]
+    assert (whole.steps, whole.repeated_searches, whole.wasted_steps) == (evicted.steps, evicted.repeated_searches, evicted.wasted_steps)
+    assert [one.at_message for one in whole.recoveries] == [one.at_message for one in evicted.recoveries]
+    assert (whole.first_failure, whole.steps_to_first_correct) == (evicted.first_failure, evicted.steps_to_first_correct)
+
+
 def test_calls_side_by_side_answer_for_themselves(root: Path) -> None:
     """Of two edits of one file in one message each is a step of its own; one that failed has not changed what the other changed."""
     guard = coding_guard()
@@ -771,10 +817,14 @@ def test_a_redactor_sees_what_is_handed_over(root: Path) -> None:
         step("write_file", "c1", path="conf.py", content=f"KEY = '{key}'\n"),
         step("execute", "c2", command=f"echo {key} > key.txt"),
         step("trace", "c3", state="decided", text=f"use {key}", rejected=[{"option": f"another than {key}", "why": key}]),
+        step("write_handoff", "c5", next_action=f"rotate {key}"),
         step("compact_context", "c4", reason="x"),
         "done",
     )
     go(agent_in(root, guard, handoff, model), f"Use {key}. Never print {key}.")
+    assert handoff.maker.log.numbered("t-1", 1).next_action == "rotate [key]"  # type: ignore[union-attr]  # it is there
+    planned = handoff.maker.made([], None, thread="t-2", namespace="", entries=(), todos=((f"print {key}", "open"),))
+    assert ["print [key]"] == [item.text for item in planned.not_done]
     assert ["conf.py", "key.txt"] == [state.path for entry in handoff.entries("t-1") for state in entry.files]
     texts = [path.read_text(encoding="utf-8") for path in (root / ".ctxguard").rglob("*") if path.is_file()]
     texts += [entry.model_dump_json() for entry in handoff.entries("t-1")]

@@ -335,6 +335,10 @@ def test_what_a_redactor_takes_out_is_neither_found_nor_shown(store: GuardStore)
     assert "[secret]" in found.text
     assert "swordfish" not in found.text + ask(graph, f"read {handle_in(found)}").text
     assert any("swordfish" in one.message.text for one in guard.archived_messages("t-1"))
+    log = RecallLog(store, MessageBlobs(store.blobs))
+    asked = log.asked("t-1", log.all("t-1"))
+    assert "[secret]" in asked
+    assert not [one for one in asked if "swordfish" in one]
 
 
 def test_a_store_that_fails_costs_an_answer_and_not_the_run(store: GuardStore) -> None:

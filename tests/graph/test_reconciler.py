@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from langchain_ctxguard import ContextGuard, HandoffGuard
+from langchain_ctxguard import ContextGuard, Extensions, HandoffGuard
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.core.effects import CallAtWork
 from langchain_ctxguard.domain.context_version import ContextPlace
@@ -347,6 +347,20 @@ def test_a_waiver_needs_a_name_and_a_reason(root: Path) -> None:
     for by, reason in (("", "r"), ("ann", " ")):
         with pytest.raises(ConfigurationError, match="Nothing was waived"):
             desk.handoff.waive("t", by=by, reason=reason)
+
+
+def test_a_redactor_sees_status_output_of_the_check_and_waivers(root: Path) -> None:
+    """None of it is on record as it was; the status a context shows is what is on record."""
+    key = "sk-live-4711"
+    desk = Desk(root, extensions=Extensions(redact=lambda text: text.replace(key, "[key]")), check=f"{CHECK} || ! echo {key}")
+    desk.write("c.py", "c = 1\n")
+    desk.outside("c.py", f"BROKEN = '{key}'\n")
+    shown = desk.compact()
+    assert "[key]" in shown
+    assert key not in shown
+    desk.handoff.waive("t", by="eve", reason=f"{key} was rotated")
+    assert b"[key] was rotated" in desk.on_record()
+    assert key.encode() not in desk.on_record()
 
 
 def test_a_rule_of_the_application_may_waive(root: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from langchain_ctxguard import Extensions
 from tests.support.desk import Desk, is_answered, is_held
 from tests.support.repositories import git, repository
 
@@ -160,6 +161,34 @@ def test_a_search_is_known_after_a_kill(tmp_path: Path) -> None:
     desk.killed()
     assert is_answered(desk.call("grep", pattern="return"))
     assert is_answered(desk.call("grep", pattern="total"))
+
+
+def test_a_search_whose_result_the_redactor_changes_is_made_again(tmp_path: Path) -> None:
+    """What is left of it would be no answer, so nothing of it is on record; any other search is kept as before."""
+    key = "sk-live-4711"
+    root = repository(tmp_path / "work", {"a.py": A, "conf.py": f"KEY = '{key}'\n"})
+    desk = Desk(root, extensions=Extensions(redact=lambda text: text.replace(key, "[key]")))
+    desk.compact()
+    for _ in range(2):
+        found = desk.call("grep", pattern="KEY")
+        assert (False, f"conf.py:1: KEY = '{key}'") == (is_answered(found), found.text)
+    desk.call("grep", pattern="total")
+    assert is_answered(desk.call("grep", pattern="total"))
+    assert b"def total" in desk.on_record()
+    assert key.encode() not in desk.on_record()
+
+
+def test_a_redactor_that_fails_keeps_a_search_off_the_record(tmp_path: Path) -> None:
+    """Whatever goes wrong with it, the text may not pass."""
+
+    def broken(text: str) -> str:
+        raise ValueError(text)
+
+    desk = Desk(repository(tmp_path / "work", {"a.py": A}), extensions=Extensions(redact=broken))
+    desk.compact()
+    desk.call("grep", pattern="total")
+    assert not is_answered(desk.call("grep", pattern="total"))
+    assert b"def total" not in desk.on_record()
 
 
 @pytest.mark.parametrize(

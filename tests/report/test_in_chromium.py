@@ -13,6 +13,7 @@ from langchain_ctxguard.report.html import render_html
 from langchain_ctxguard.report.pages import document_of
 from tests.support.browser import Browser, browser, chromium
 from tests.support.reported import Reported, chinese_thread, hostile_thread, long_thread, small_thread
+from tests.support.worked import Worked
 
 PATH = chromium()
 pytestmark = pytest.mark.skipif(PATH is None, reason="Chromium is not installed: apt-get install chromium")
@@ -23,7 +24,7 @@ THREADS: dict[str, Callable[[GuardStore], Reported]] = {
     "hostile": hostile_thread,
     "long": long_thread,
 }
-WORDS = {"small": "carrier", "chinese": "鹿特丹", "hostile": "onerror", "long": "order B-2400"}
+WORDS = {"coding": "TRACE-004", "small": "carrier", "chinese": "鹿特丹", "hostile": "onerror", "long": "order B-2400"}
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             report = report_of_thread(store, run.config["configurable"]["thread_id"], messages=messages)
         made[name] = folder / f"{name}.html"
         made[name].write_text(render_html(document_of(report)), encoding="utf-8")
+    with GuardStore.open("memory://") as store:
+        work = Worked(store, folder)
+        report = report_of_thread(store, work.thread, messages=work.messages)
+    made["coding"] = folder / "coding.html"
+    made["coding"].write_text(render_html(document_of(report)), encoding="utf-8")
     return made
 
 
@@ -50,7 +56,7 @@ def chrome() -> Iterator[Browser]:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", THREADS)
+@pytest.mark.parametrize("name", WORDS)
 def test_a_page_asks_for_nothing_and_complains_of_nothing(chrome: Browser, pages: dict[str, Path], name: str, dark: bool) -> None:  # noqa: FBT001
     """It is one file: no request but for itself, no message on the console, no script of the conversation, below 5 MB."""
     chrome.open(pages[name], dark=dark)
@@ -68,7 +74,7 @@ def test_a_page_asks_for_nothing_and_complains_of_nothing(chrome: Browser, pages
     )
 
 
-@pytest.mark.parametrize("name", THREADS)
+@pytest.mark.parametrize("name", WORDS)
 def test_search_and_folds_work_by_keyboard(chrome: Browser, pages: dict[str, Path], name: str) -> None:
     """A slash goes to the search box, Enter to the next match, which is opened and in sight; Escape puts all back."""
     chrome.open(pages[name])
@@ -121,10 +127,20 @@ def test_a_link_opens_what_it_leads_to(chrome: Browser, pages: dict[str, Path]) 
     chrome.until("document.getElementById('turn-8').checkVisibility()")
 
 
+def test_the_work_is_read_and_its_hand_overs_open_by_a_link(chrome: Browser, pages: dict[str, Path]) -> None:
+    """Numbers stand in columns, lines of the log one below the other, and a hand-over opens where a link leads to it."""
+    chrome.open(pages["coding"], fragment="#handoff-2")
+    assert chrome.evaluate("document.getElementById('handoff-2').open")
+    assert ["TRACE-001", "TRACE-002", "TRACE-003", "TRACE-004"] == chrome.evaluate(
+        "[...document.querySelectorAll('#work td:first-child code')].map((one) => one.textContent)"
+    )
+    assert "right" == chrome.evaluate("getComputedStyle(document.querySelector('#work td.n')).textAlign")
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_nothing_sticks_out_of_the_window(chrome: Browser, pages: dict[str, Path], width: int) -> None:
     """Wide tables and long words scroll or wrap in themselves, on a narrow screen too."""
-    for page in (pages["small"], pages["hostile"], pages["chinese"]):
+    for page in (pages["small"], pages["hostile"], pages["chinese"], pages["coding"]):
         chrome.open(page, width=width)
         chrome.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         assert chrome.evaluate("document.documentElement.scrollWidth <= innerWidth"), page.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,11 @@ def test_a_marker_in_backticks_is_only_spoken_of() -> None:
     """The docs can explain the markers."""
     page = "Write `<!-- numbers:NAME -->` and `<!-- /numbers -->`."
     assert page == numbers.filled(page, page="P.md")
+
+
+def test_no_page_begins_a_line_with_a_value() -> None:
+    """A line that begins with a comment ends the paragraph above it, on GitHub and on the site: a value stands within its line."""
+    torn = [
+        f"{page.name}: {line}" for page in numbers.pages() for line in re.findall(r"^<!-- numbers:[\w-]+:.*", page.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert [] == torn

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, tool
 
-from langchain_ctxguard import ContextGuard, HandoffGuard
+from langchain_ctxguard import ContextGuard, Extensions, HandoffGuard
 from langchain_ctxguard.backends.store import GuardStore
 from langchain_ctxguard.domain.config import CompactionSettings, GuardConfig
 from langchain_ctxguard.domain.context_version import ContextPlace
@@ -16,6 +16,7 @@ from langchain_ctxguard.domain.reconcile import ReconcileState
 from langchain_ctxguard.domain.summary import Decision, Rejected
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.domain.worklog import WorkEntry, WorkState
+from langchain_ctxguard.records.reconcile import RECONCILE, reconcile_space
 
 CHECK = "! grep -n BROKEN *.py"
 """Passes as long as no file holds the word, and names those that do."""
@@ -47,15 +48,17 @@ class Facts:
 class Desk:
     """One agent in one workspace, called tool by tool. Its process can be killed: what is not in the store is gone."""
 
-    def __init__(self, root: Path, store: str | GuardStore = "memory://", **options: Any) -> None:
+    def __init__(self, root: Path, store: str | GuardStore = "memory://", *, extensions: Extensions | None = None, **options: Any) -> None:
         """Sit down.
 
         Args:
             root: The workspace.
             store: Where things are on record; a URL of a file survives `killed`.
+            extensions: Of the guard.
             options: Of `HandoffGuard`.
         """
         self.root = root
+        self.extensions = extensions
         self.options = options
         self.facts = Facts()
         self.version = 0
@@ -67,7 +70,7 @@ class Desk:
         """Begin a process."""
         self.store = self._store if isinstance(self._store, GuardStore) else GuardStore.open(self._store)
         config = GuardConfig(compaction=CompactionSettings(trigger=None, window=100_000))
-        self.guard = ContextGuard(config, store=self.store, hooks=[self.facts])
+        self.guard = ContextGuard(config, store=self.store, hooks=[self.facts], extensions=self.extensions)
         self.handoff = HandoffGuard(self.guard, self.root, **self.options)
         self.tools = {one.name: one for one in self.guard.tools(file_tools(self.root))}
 
@@ -121,6 +124,13 @@ class Desk:
         decision = Decision(chosen=chosen, rejected=tuple(Rejected(option=option, why=why) for option in rejected), why=why)
         entry = WorkEntry(state=WorkState.DECIDED, text=chosen, decision=decision, said_by="person", at=self.handoff.now())
         return self.handoff.note("t", entry, [])
+
+    def on_record(self) -> bytes:
+        """Return all that reconciliations and searches left in the store, in one."""
+        space = reconcile_space("t")
+        contents = self.store.blobs.get(space, sorted(self.store.blobs.addresses(space)))
+        entries = self.store.log.read(self.store.stream(RECONCILE, ContextPlace(thread="t").key))
+        return b"\n".join([*contents.values(), *(entry.body for entry in entries)])
 
     @property
     def state(self) -> ReconcileState:
