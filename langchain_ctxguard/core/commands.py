@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from langchain_ctxguard.core.shell_words import only_reads
 
@@ -14,15 +13,6 @@ _GIT_WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespac
 _ALWAYS_LARGE = frozenset({"patch", "xargs", "rsync", "unzip", "tar"})
 _FORMATTERS = frozenset("black isort gofmt rustfmt prettier autopep8 yapf clang-format".split())  # noqa: SIM905
 _MANY = re.compile(r"[*?\[{]")
-_COMMAND_KEYS = ("command", "cmd", "commands", "script", "bash", "shell")
-
-
-def command_in(arguments: Any) -> str | None:
-    """Return the line for a shell that a call's arguments hold, `None` where they hold none."""
-    if not isinstance(arguments, Mapping):
-        return None
-    found = (arguments.get(key) for key in _COMMAND_KEYS)
-    return next((" ".join(map(str, one)) if isinstance(one, list) else one for one in found if isinstance(one, (str, list)) and one), None)
 
 
 def reads_only(command: str) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from langchain_ctxguard.core.evidence import effect_of, paths_in
+from langchain_ctxguard.core.patches import bare_path, is_patch, patched_files
 
 _WHOLE_KEYS = ("content", "contents", "file_text", "text", "new_content", "file_content", "data", "code")
 _OLD_KEYS = ("old_string", "old_str", "old_text", "old", "search", "find", "target")
@@ -19,7 +19,6 @@ _LIST_KEYS = ("edits", "changes", "replacements", "operations")
 _PATH_KEYS = ("file_path", "path", "filename", "file", "filepath", "target_file", "file_name", "notebook_path")
 
 _FILE_LINE = re.compile(r"^(?:\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: |(?:---|\+\+\+) )(?P<path>.+?)\s*$")
-_OF_PATCH = re.compile(r"^(?:\*\*\* Begin Patch|--- .+\n\+\+\+ |diff --git |@@ )", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +49,12 @@ def edits_in(tool: str, args: Mapping[str, Any]) -> tuple[Edit, ...]:
 
 def patch_in(args: Mapping[str, Any]) -> str | None:
     """Return the patch among arguments, `None` where there is none."""
-    return next((args[key] for key in _PATCH_KEYS if isinstance(args.get(key), str) and _OF_PATCH.search(args[key])), None)
+    return next((args[key] for key in _PATCH_KEYS if isinstance(args.get(key), str) and is_patch(args[key])), None)
 
 
 def files_named(args: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the files that arguments name, those of a patch among them, each once."""
-    patch = patch_in(args)
-    return tuple(dict.fromkeys([*paths_in(args), *([] if patch is None else (edit.path for edit in patched(patch)))]))
+    return tuple(dict.fromkeys([*paths_in(args), *patched_files(args)]))
 
 
 def is_in(edit: Edit, text: str | None) -> bool | None:
@@ -152,7 +150,7 @@ class _PatchReader:
     def _head(self, line: str, *, is_head: bool) -> None:
         self.close()
         named = _FILE_LINE.match(line)
-        name = "" if named is None else _bare(named["path"])
+        name = "" if named is None else bare_path(named["path"], is_diff=not line.startswith("*** "))
         if is_head:
             self._before, self._awaits_name = name, True
         elif self._awaits_name:
@@ -166,14 +164,3 @@ class _PatchReader:
             self._path = ""
         elif line.startswith(("*** Update File: ", "*** Add File: ")):
             self._path, self._is_new = name, line.startswith("*** Add")
-
-
-def _bare(path: str) -> str:
-    """Return a path as git writes it in a diff, without its `a/` or `b/`, its quotes, and the time that may follow."""
-    name = path.split("\t", 1)[0].strip()
-    if name.startswith('"') and name.endswith('"') and len(name) > 1:
-        try:
-            name = str(json.loads(name))
-        except ValueError:
-            name = name[1:-1]
-    return name if name == "/dev/null" or name[:2] not in {"a/", "b/"} else name[2:]

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langchain_ctxguard.core.commands import command_in, commands_of, is_path
+from langchain_ctxguard.core.commands import commands_of, is_path
 from langchain_ctxguard.core.evidence_places import effect_of, places_in
 from langchain_ctxguard.core.patches import patched_files
 from langchain_ctxguard.core.roles import Call
+from langchain_ctxguard.core.shell_words import command_in
 from langchain_ctxguard.domain.evidence import ArtifactState
 
 _LOOKED_AT = 4_000
@@ -46,7 +47,7 @@ def touched_by(call: Call, result: str) -> Iterator[FileTouch]:
         call: The call.
         result: What it answered: looked at where a call that changes something names no file, as one does that edits what is open.
     """
-    command = command_in(call.arguments)
+    command = command_in(call.arguments, tool=call.name)
     effect = _effect_of(call)
     named = [FileTouch(path, anchor, effect) for path, anchor in places_in(call.arguments)]
     named += [FileTouch(path, "", "written") for path in patched_files(call.arguments)]

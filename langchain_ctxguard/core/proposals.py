@@ -37,7 +37,7 @@ def proposed_in(tool: str, args: Mapping[str, Any], names: frozenset[str], text_
         names: Names of what was turned down, as `name_of` writes them.
         text_of: Returns what a file holds now: what stands in it already is not proposed.
     """
-    line = command_in(tool, args)
+    line = command_in(args, tool=tool)
     edits = edits_in(tool, args)
     if line is not None:
         yield from installed(line)

@@ -13,7 +13,12 @@ _SHELL_TOOLS = frozenset(
     execute execute_command bash shell sh run_command run_shell_command terminal exec run_in_terminal execute_bash command cmd run_terminal_cmd
     """.split()  # noqa: SIM905
 )
-_COMMAND_KEYS = ("command", "cmd", "commands", "script", "input", "code")
+_COMMAND_KEYS = ("command", "cmd", "commands", "script", "bash", "shell")
+_SHELL_KEYS = ("input", "code")
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ash", "ksh"})
+_EDITED_KEYS = ("path", "file_path", "filename")
+_EDITOR_VERBS = frozenset({"view", "create", "str_replace", "insert", "undo_edit"})
+"""What tools that edit files in several ways call these ways, in `command`: no line for a shell."""
 _READERS = frozenset(
     """
     ls ll dir cat bat head tail less more grep egrep fgrep rg ag ack find fd wc file stat du df pwd which whereis type echo printf true false test [
@@ -71,17 +76,37 @@ _DANGER = re.compile(r"[`]|\$\(|[<>]\(|<<")
 _NO_MATTER = re.compile(r"(?:\d?>&\d|\d?>\s*/dev/null|&>\s*/dev/null|2>&1)")
 
 
-def command_in(tool: str, args: Mapping[str, Any]) -> str | None:
-    """Return the command line a call gives to a shell, `None` where it gives none."""
-    if tool.lower() not in _SHELL_TOOLS:
+def command_in(arguments: Any, *, tool: str = "") -> str | None:
+    """Return the line for a shell that a call's arguments hold, `None` where they hold none.
+
+    Args:
+        arguments: Of the call.
+        tool: Its name: of one that is a shell by it, `input` and `code` hold the line as well. Empty: nobody knows.
+
+    >>> command_in({"command": ["bash", "-lc", "cd src && ls"]}), command_in({"command": "create", "path": "a.py"})
+    ('cd src && ls', None)
+    """
+    if not isinstance(arguments, Mapping):
         return None
-    return next((found for key in _COMMAND_KEYS if (found := _as_line(args.get(key))) is not None), None)
+    is_shell = tool.lower() in _SHELL_TOOLS
+    keys = (*_COMMAND_KEYS, *_SHELL_KEYS) if is_shell else _COMMAND_KEYS
+    found = next(((key, line) for key in keys if (line := _as_line(arguments.get(key), is_list_of_lines=key == "commands"))), None)
+    if found is None or (not is_shell and found[1].strip() in _EDITOR_VERBS and any(key in arguments for key in _EDITED_KEYS)):
+        return None
+    return found[1]
 
 
-def _as_line(value: Any) -> str | None:
+def _as_line(value: Any, *, is_list_of_lines: bool) -> str | None:
     if isinstance(value, str):
         return value
-    return shlex.join(value) if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value) else None
+    if not isinstance(value, (list, tuple)):
+        return None
+    words = [str(word) for word in value]
+    if is_list_of_lines or len(words) == 1:
+        return "\n".join(words)
+    if len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and words[1].startswith("-") and words[1].endswith("c"):  # noqa: PLR2004 - `sh -c LINE`
+        return words[2]
+    return shlex.join(words)
 
 
 def commands_of(line: str) -> tuple[tuple[str, ...], ...] | None:

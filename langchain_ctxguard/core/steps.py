@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from langchain_ctxguard.core.commands import command_in, words_of
+from langchain_ctxguard.core.commands import words_of
 from langchain_ctxguard.core.evidence_places import places_in
 from langchain_ctxguard.core.lexicon import orders_plainly
 from langchain_ctxguard.core.patches import patched_files
 from langchain_ctxguard.core.render import LEFT_OUT
+from langchain_ctxguard.core.shell_words import command_in
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.domain.code_place import CodePlace
 
@@ -18,20 +19,27 @@ _PART_SHOWN = 70
 _NAMED = 200
 """Files of one call that are looked at."""
 
+ABOUT_WORK = frozenset({"trace", "write_handoff", "read_handoff", "compact_context"})
+"""Tools about the work; calling them is no step of it."""
+
+CHANGES_NOTHING = ABOUT_WORK | frozenset({"recall_history", "read_message", "pin_message", "task", "write_todos", "todowrite", "think"})
+"""Tools, in lower case, that change no file: our own, todo lists, and those that hand work to another agent, whose calls are judged there."""
+
 _PAIRS = (("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text"), ("old", "new"), ("search", "replace"), ("find", "replace"))
 _CONTENT = ("content", "file_text", "contents", "text", "new_content")
 
 
-def named_files(arguments: Any, relative: Callable[[str], str | None]) -> tuple[str, ...]:
+def named_files(arguments: Any, relative: Callable[[str], str | None], *, tool: str = "") -> tuple[str, ...]:
     """Return the files a call names, below the workspace, in order: in its arguments, and in the words of a line for a shell.
 
     Args:
         arguments: Of the call.
         relative: Says what a path is called below the workspace; `None`: it is not below it.
+        tool: Name of the tool.
     """
     found = [path for path, _ in places_in(arguments)]
     found += patched_files(arguments)
-    command = command_in(arguments)
+    command = command_in(arguments, tool=tool)
     if command is not None:
         found += [word for word in words_of(command) if not word.startswith("-") and len(word) < 400 and "\n" not in word]  # noqa: PLR2004
     names = dict.fromkeys(name for path in found[: 4 * _NAMED] if _can_be_kept(path) and (name := relative(_without_anchor(path))) is not None)
@@ -50,7 +58,7 @@ def step_text(tool: str, arguments: Any) -> str:
     >>> step_text("edit_file", {"file_path": "a.py", "old_string": "def total():", "new_string": "def sum_total():"})
     'edit_file: "def total():" -> "def sum_total():"'
     """
-    told = next(filter(None, (_replaced(arguments), _run(arguments), _written(arguments))), "")
+    told = next(filter(None, (_replaced(arguments), _run(tool, arguments), _written(arguments))), "")
     # What a call held may be what a file or a page said: no order of it is passed on.
     told = LEFT_OUT if orders_plainly(told) else told
     name = clipped(readable(tool), _PART_SHOWN) or "(unnamed tool)"
@@ -104,8 +112,8 @@ def _first_line(text: str, other: str) -> str:
     return clipped(readable(found), _PART_SHOWN)
 
 
-def _run(arguments: Any) -> str:
-    command = command_in(arguments)
+def _run(tool: str, arguments: Any) -> str:
+    command = command_in(arguments, tool=tool)
     return "" if command is None else clipped(readable(command), TEXT_SHOWN)
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from langchain_ctxguard.core.commands import command_in, reads_only
+from langchain_ctxguard.core.commands import reads_only
 from langchain_ctxguard.core.evidence import effect_of
 from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.results import results_in
 from langchain_ctxguard.core.roles import calls_of
+from langchain_ctxguard.core.shell_words import command_in
+from langchain_ctxguard.core.steps import ABOUT_WORK
 from langchain_ctxguard.core.terms import fold
 from langchain_ctxguard.core.worklog import effect_digest
 from langchain_ctxguard.domain.handoff import Handoff
@@ -20,10 +22,6 @@ from langchain_ctxguard.domain.handoff_blocks import HandoffItem
 from langchain_ctxguard.domain.reconcile import RECONCILE_RULE
 from langchain_ctxguard.domain.work_metrics import Recovery, WorkMetrics
 from langchain_ctxguard.domain.worklog import WorkEntry, WorkState
-
-NO_STEPS = frozenset({"trace", "write_handoff", "read_handoff", "compact_context"})
-"""Tools about the work; calling them is no step of it."""
-
 
 _NOT_RUN = ("denied", "held")
 
@@ -85,10 +83,10 @@ def _steps(messages: Sequence[BaseMessage]) -> list[_Step]:
     found = []
     for at, message in enumerate(messages):
         for call in calls_of(message):
-            if call.name in NO_STEPS or not call.call_id or call.call_id not in results:
+            if call.name in ABOUT_WORK or not call.call_id or call.call_id not in results:
                 continue
             arguments: Mapping[str, Any] = call.arguments if isinstance(call.arguments, Mapping) else {}
-            command = command_in(arguments)
+            command = command_in(arguments, tool=call.name)
             is_change = not reads_only(command) if command is not None else effect_of(call.name) in ("written", "removed")
             digest = effect_digest(call.name, arguments)
             found.append(_Step(at, call.call_id, call.name, digest, is_change, results[call.call_id].is_failed, said.get(call.call_id, "")))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from langchain_ctxguard.domain.value import Value
+from langchain_ctxguard.domain.value import Value, canonical_json, digest_of
 
 FileKind = Literal["file", "absent", "folder", "link", "outside", "unreadable", "too_large"]
 """What stands at a path. Of all but `file` and `link` nobody knows a content."""
@@ -52,6 +52,11 @@ class Survey(Value):
 
     is_complete: bool = True
     """Whether all that differs is in `marks`."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells the workspace from any other, empty where that cannot be told."""
+        return digest_of(canonical_json([self.source, self.head, dict(self.marks)])) if self.is_complete else ""
 
 
 CheckOutcome = Literal["passed", "failed", "timed_out", "not_run"]

@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from langchain_ctxguard.core.commands import command_in, reads_only, words_of
+from langchain_ctxguard.core.commands import reads_only, words_of
 from langchain_ctxguard.core.evidence import effect_of, paths_in
 from langchain_ctxguard.core.patches import patched_files
+from langchain_ctxguard.core.shell_words import command_in
 from langchain_ctxguard.domain.policy import Decision, Finding, ToolRequest, Verdict
 
 RULE = "handoff-folder"
@@ -26,7 +27,7 @@ def protecting(folder: str, root: Path | None) -> Callable[[ToolRequest], Verdic
     """
 
     def decide(request: ToolRequest) -> Verdict | None:
-        command = command_in(request.args)
+        command = command_in(request.args, tool=request.tool)
         named = [*paths_in(request.args), *patched_files(request.args)]
         if command is not None and not reads_only(command):
             named += words_of(command)

@@ -15,6 +15,7 @@ from langchain_ctxguard.core.redact import WITHHELD, left_of
 from langchain_ctxguard.core.redacted_status import redacted_status
 from langchain_ctxguard.core.shell_words import command_in, only_reads
 from langchain_ctxguard.core.status_text import HELD_INSTEAD, ROOM, blocked_instead, blocked_reason, held_reason, status_text
+from langchain_ctxguard.core.steps import CHANGES_NOTHING
 from langchain_ctxguard.core.worklog import files_left
 from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.extensions import Redactor
@@ -32,7 +33,6 @@ from langchain_ctxguard.domain.reconcile import (
     WaivedPart,
     WorkStatus,
 )
-from langchain_ctxguard.domain.value import canonical_json, digest_of
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.domain.worklog import WorkEntry
 from langchain_ctxguard.domain.workspace import CheckResult, FileFact, Survey
@@ -42,13 +42,6 @@ from langchain_ctxguard.records.reconcile import ReconcileLog
 
 ReconcileMode = Literal["auto", "explore"]
 """`auto`: after each compaction. `explore`: never; nothing is held and no check runs."""
-
-NO_STEPS = frozenset(
-    """
-    trace write_handoff read_handoff compact_context recall_history read_message pin_message task write_todos todowrite think
-    """.split()  # noqa: SIM905 - a list of words
-)
-"""Tools whose calls change nothing in the workspace: our own, todo lists, and those that hand work to another agent, whose calls are judged there."""
 
 _TRIES = 32
 _PLACES = 512
@@ -168,11 +161,11 @@ class Reconciler:
     def asked(self, call: CallAtWork) -> AskedCall:
         """Return what of a call decides whether it may run."""
         request = call.request
-        line = command_in(request.tool, request.args)
+        line = command_in(request.args, tool=request.tool)
         if line is not None:
             reads = only_reads(line, checks=() if self._check is None else [self._check.shown])
             return AskedCall(request.call_id, call.siblings, None, is_reading=reads or call.effect == "read")
-        is_reading = call.effect == "read" or request.tool.lower() in NO_STEPS or effect_of(request.tool) == "read"
+        is_reading = call.effect == "read" or request.tool.lower() in CHANGES_NOTHING or effect_of(request.tool) == "read"
         named = files_named(request.args)
         touches = tuple(self._files.relative(path) or path for path in named)
         return AskedCall(request.call_id, call.siblings, touches or None, is_reading=is_reading)
@@ -364,8 +357,7 @@ class Reconciler:
 
     def _print(self) -> str:
         """Return what tells the workspace from any other; empty where that cannot be told."""
-        survey = self._files.survey()
-        return digest_of(canonical_json([survey.source, survey.head, dict(survey.marks)])) if survey.is_complete else ""
+        return self._files.survey().fingerprint
 
     def _lock(self, place: ContextPlace) -> threading.Lock:
         with self._guard:

@@ -15,17 +15,17 @@ from langchain_ctxguard.core.redact import left_of
 from langchain_ctxguard.core.repeats import Look
 from langchain_ctxguard.core.results import reports_failure
 from langchain_ctxguard.core.roles import text_of
+from langchain_ctxguard.core.steps import CHANGES_NOTHING
 from langchain_ctxguard.core.text import readable
 from langchain_ctxguard.core.worklog import effect_digest
 from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.reconcile import SearchSeen
 from langchain_ctxguard.domain.summary import Decision
-from langchain_ctxguard.domain.value import canonical_json, digest_of
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.domain.worklog import WorkEntry
 from langchain_ctxguard.graph.bounded import Bounded
-from langchain_ctxguard.graph.reconciler import NO_STEPS, LookedAt
+from langchain_ctxguard.graph.reconciler import LookedAt
 from langchain_ctxguard.records.reconcile import ReconcileLog
 
 _ANSWER = 3_000
@@ -81,7 +81,7 @@ class RepeatGuard:
             StoreError: what is on record cannot be read.
         """
         request = call.request
-        if not request.thread or request.tool.lower() in NO_STEPS:
+        if not request.thread or request.tool.lower() in CHANGES_NOTHING:
             return None
         place = _place(call)
         if repeats.is_search(request.tool):
@@ -160,7 +160,7 @@ class RepeatGuard:
         started = time.monotonic()
         survey = self._files.survey()
         self._is_slow = self._is_slow or time.monotonic() - started > _SLOW_S
-        return digest_of(canonical_json([survey.source, survey.head, dict(survey.marks)])) if survey.is_complete else ""
+        return survey.fingerprint
 
 
 def _place(call: CallAtWork) -> ContextPlace:

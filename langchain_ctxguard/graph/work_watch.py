@@ -11,13 +11,14 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Command
 
-from langchain_ctxguard.core.commands import command_in, is_large_change, reads_only
+from langchain_ctxguard.core.commands import is_large_change, reads_only
 from langchain_ctxguard.core.effects import CallAtWork, Ran, WorkWord
 from langchain_ctxguard.core.evidence import effect_of
 from langchain_ctxguard.core.redact import Redaction
 from langchain_ctxguard.core.results import reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, text_of
-from langchain_ctxguard.core.steps import named_files, places_of, step_text
+from langchain_ctxguard.core.shell_words import command_in
+from langchain_ctxguard.core.steps import CHANGES_NOTHING, named_files, places_of, step_text
 from langchain_ctxguard.core.worklog import effect_digest
 from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.policy import ToolRequest
@@ -31,11 +32,6 @@ _THREADS = 256
 _CALLS = 4_096
 LARGE = 5
 """A call that names so many files, or more, is a large change: the log is saved before it."""
-
-OWN_TOOLS = frozenset(
-    {"trace", "write_handoff", "read_handoff", "compact_context", "recall_history", "read_message", "pin_message", "task", "write_todos"}
-)
-"""Tools whose calls are no steps on files: our own, and those that hand work on."""
 
 
 @dataclass(slots=True)
@@ -80,7 +76,7 @@ class WorkWatch:
         request = call.request
         if not _may_change(request, call.effect):
             return None
-        names = named_files(request.args, self._files.relative)
+        names = named_files(request.args, self._files.relative, tool=request.tool)
         if request.thread and is_large(request, names) and self._waits(request.thread):
             self.save(request.thread)
         number = next(self._count)
@@ -220,9 +216,9 @@ class WorkWatch:
 
     def _read_off(self, tool: str, arguments: Any, call_id: str, namespace: str) -> WorkEntry | None:
         """Return the entry of a call that somebody else ran: what its files hold is what they hold now."""
-        if tool in OWN_TOOLS or not _says_it_writes(tool) or not isinstance(arguments, Mapping):
+        if tool.lower() in CHANGES_NOTHING or not _says_it_writes(tool) or not isinstance(arguments, Mapping):
             return None
-        names = named_files(arguments, self._files.relative)
+        names = named_files(arguments, self._files.relative, tool=tool)
         facts = {name: self._files.fact(name) for name in names}
         if not names:
             return None
@@ -256,15 +252,15 @@ def _held_by(entry: WorkEntry, holders: Mapping[str, str]) -> WorkEntry:
 
 def is_large(request: ToolRequest, names: Sequence[str]) -> bool:
     """Say whether a call may change many files at once."""
-    command = command_in(request.args)
+    command = command_in(request.args, tool=request.tool)
     return len(names) >= LARGE or (command is not None and is_large_change(command))
 
 
 def _may_change(request: ToolRequest, effect: str) -> bool:
     """Say whether a call may change files: what rules and tools say, else the tool's name, else the words of the command."""
-    if request.tool in OWN_TOOLS or effect == "read":
+    if request.tool.lower() in CHANGES_NOTHING or effect == "read":
         return False
-    command = command_in(request.args)
+    command = command_in(request.args, tool=request.tool)
     if command is not None:
         return not reads_only(command)
     return effect_of(request.tool) != "read"

@@ -8,6 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from langchain_ctxguard.core.commands import is_large_change, reads_only, words_of
+from langchain_ctxguard.core.edits import patched
 from langchain_ctxguard.core.file_effects import changed_by, touched_by, written_action
 from langchain_ctxguard.core.patches import patched_files
 from langchain_ctxguard.core.results import reports_failure
@@ -64,6 +65,22 @@ def test_the_files_of_a_patch() -> None:
     assert ["src/a.py", "src/a.py", "src/new.py"] == patched_files({"patch": PATCH})
     assert ["src/a.py", "文.py", "old.py"] == patched_files({"input": APPLY})
     assert [] == patched_files({"content": "+++ is no patch"})
+
+
+@pytest.mark.parametrize(
+    ("patch", "names"),
+    [
+        ("*** Begin Patch\n*** Update File: a/x.py\n*** Move to: b/y.py\n@@\n-x\n+y\n*** End Patch", ["a/x.py", "b/y.py"]),
+        ("diff --git a/old.py b/new.py\nrename from old.py\nrename to new.py\n", ["old.py", "new.py"]),
+        ('--- "a/\\u5546.py"\n+++ "b/\\u5546.py"\n@@ -1 +1 @@\n-x\n+y\n', ["商.py", "商.py"]),
+        ("--- i/x.py\t2026-01-01\n+++ w/x.py\t2026-01-02\n@@ -1 +1 @@\n-x\n+y\n", ["x.py", "x.py"]),
+        ("--- a dash in a text", []),
+    ],
+)
+def test_moves_quotes_and_prefixes_of_a_patch(patch: str, names: list[str]) -> None:
+    """Both names of what moves; a folder called `a` is none of git's where no diff has it; edits and names are read by the same rule."""
+    assert names == patched_files({"patch": patch})
+    assert {edit.path for edit in patched(patch)} <= set(names)
 
 
 def test_the_files_a_call_names_are_those_of_the_workspace() -> None:

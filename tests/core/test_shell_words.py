@@ -106,13 +106,19 @@ def test_the_configured_check_counts_as_reading_whatever_it_is() -> None:
         ("execute", {"command": "ls"}, "ls"),
         ("Bash", {"command": "ls -l"}, "ls -l"),
         ("shell", {"command": ["ls", "a b"]}, "ls 'a b'"),
-        ("edit_file", {"command": "create"}, None),
+        ("run_it", {"command": "ls"}, "ls"),
+        ("edit_file", {"command": "create", "path": "a.py"}, None),
+        ("run_it", {"command": "rm -rf .ctxguard", "path": "."}, "rm -rf .ctxguard"),
+        ("container.exec", {"cmd": ["bash", "-lc", "cd src && rm a.py"]}, "cd src && rm a.py"),
+        ("execute", {"commands": ["cd src", "ls"]}, "cd src\nls"),
+        ("bash", {"input": "ls"}, "ls"),
+        ("ask", {"input": "ls"}, None),
         ("execute", {"other": 1}, None),
     ],
 )
 def test_the_line_of_a_shell_tool_is_found(tool: str, args: dict[str, object], line: str | None) -> None:
     """By the names such tools and their arguments have."""
-    assert line == command_in(tool, args)
+    assert line == command_in(args, tool=tool)
 
 
 @pytest.mark.parametrize(
