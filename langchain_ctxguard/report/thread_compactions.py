@@ -129,6 +129,7 @@ def _audits(
     """Return the audit of each version by number: what one of them lost is not lost again by the next."""
     found: dict[int, tuple[Audit | None, str]] = {}
     trail, is_whole = Trail(), True
+    left: dict[str, BaseMessage] = {}
     for attempt in attempts:
         version = versions.get(attempt.version or 0)
         if version is None or version.restores is not None:
@@ -139,11 +140,14 @@ def _audits(
             found[version.number] = (None, "The texts were not held against each other: not all messages up to here are kept.")
             continue
         trail.read(taken.originals, start=version.archived_from)
+        left |= {message.key: original for message, original in zip(taken.messages, taken.originals, strict=True)}
         if isinstance(head, str) or head.body is None:
             found[version.number] = (None, "The texts were not held against each other: the context after it is not kept.")
             continue
-        stays = kept.after(head.cut.position, attempt.record.kept_messages)
-        after = [*rendered(head.body, version=head.version), *(stays or ())]
+        # A request before the cut stands in the view all the same, and is counted among what it keeps.
+        request = left.get(head.body.request or "")
+        stays = kept.after(head.cut.position, attempt.record.kept_messages - (request is not None))
+        after = [*rendered(head.body, version=head.version), *([] if request is None else [request]), *(stays or ())]
         note = "" if stays is not None else "The messages that stayed in sight are not in this store: some of these may stand in them."
         found[version.number] = (trail.judge(after, messages_before=len(taken.originals)), note)
     return found

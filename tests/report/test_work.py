@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard import GuardStore
 from langchain_ctxguard.domain.log import Entry, Stream
@@ -18,6 +19,7 @@ from langchain_ctxguard.report.markdown import render_markdown
 from langchain_ctxguard.report.pages import document_of
 from langchain_ctxguard.report.story import Report
 from langchain_ctxguard.report.story_work import Work
+from langchain_ctxguard.report.thread_compactions import Kept
 from tests.graph.models import thread
 from tests.support.worked import Worked
 
@@ -109,6 +111,21 @@ def test_what_was_answered_in_a_tools_place_is_not_told_as_denied(report: Report
     markdown = render_markdown(document_of(report))
     assert "1 tool call was denied" in markdown
     assert "2 answered in the tool's place" in markdown
+
+
+def test_what_came_after_a_compaction_is_not_taken_for_what_it_kept(run: Worked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request before the cut is kept as well, and no later message counts in its place: what is lost would stand there."""
+    seen: list[str | None] = []
+    after = Kept.after
+
+    def spied(self: Kept, cut: int, count: int) -> list[BaseMessage] | None:
+        found = after(self, cut, count)
+        seen.append(None if found is None else found[-1].name)
+        return found
+
+    monkeypatch.setattr(Kept, "after", spied)
+    report_of_thread(run.store, run.thread, messages=run.messages)
+    assert ["compact_context", "compact_context"] == seen
 
 
 def test_without_the_state_it_says_what_was_counted(run: Worked) -> None:
