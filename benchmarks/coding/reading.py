@@ -79,7 +79,8 @@ class View:
         """Files that can be seen to have been changed: by a call in sight, or by a line that says so."""
         found = {args["path"] for tool, args, result in self.calls if _is_changed(tool, result)}
         for line in self.told.splitlines():
-            if _TOLD_CHANGED.search(line) and not _FAILED.search(line):
+            # A file may be called `errors.py`.
+            if _TOLD_CHANGED.search(line) and not _FAILED.search(PATH.sub("", line)):
                 found |= {path for path in PATH.findall(line) if not path.startswith(".ctxguard/")}
         return frozenset(found)
 
