@@ -161,8 +161,11 @@ def test_values_are_found_in_linear_time() -> None:
     def seconds(number: int) -> float:
         messages = crowd(range(1_000, 1_000 + number))
         ExtractiveSummarizer().summarize(ask(messages))
-        began = time.process_time()
-        ExtractiveSummarizer().summarize(ask(messages))
-        return time.process_time() - began
+        took = []
+        for _ in range(3):
+            began = time.process_time()
+            ExtractiveSummarizer().summarize(ask(messages))
+            took.append(time.process_time() - began)
+        return min(took)
 
     assert seconds(800) < 8 * seconds(200)

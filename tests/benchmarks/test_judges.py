@@ -63,12 +63,19 @@ def test_another_session_starts_anew() -> None:
     assert "[user] Where is the van?\n[assistant] In the yard." == compactor.compact(other).text.strip()
 
 
-@pytest.mark.parametrize("budget", [700, 1_000, 1_500])
+@pytest.mark.parametrize("budget", [800, 1_000, 1_500])
 def test_a_budget_in_characters_is_kept(budget: int) -> None:
     """A text that was not refused is no longer than the characters asked for."""
     compactor = GuardCompactor()
     assert len(compactor.compact(SESSION, budget_chars=budget).text) <= budget
     assert 0 == compactor.refusals
+
+
+def test_a_rule_said_in_passing_is_not_lost_to_a_budget() -> None:
+    """Where what people laid down does not fit with the request and the newest messages, the budget is refused, not the rule dropped."""
+    compactor = GuardCompactor()
+    assert RULE.text in compactor.compact(SESSION, budget_chars=600).text
+    assert 1 == compactor.refusals
 
 
 def test_a_refusal_is_counted_and_loses_nothing() -> None:
