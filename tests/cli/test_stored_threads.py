@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def test_somebody_looks_for_a_lost_deadline_and_goes_back(url: str) -> None:
         [cells[0], cells[1], cells[6], cells[7]] for cells in values
     ]
     first = told("show", url, THREAD, "1")
-    assert "stands for 8 more messages" in first
+    assert re.search(r"stands for \d+ more messages", first)
     assert '<context_summary version="1" trust="untrusted">' in first
     assert "critical fields: " in first
 
