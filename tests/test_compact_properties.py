@@ -390,7 +390,7 @@ def test_every_round_holds_the_laws(messages: list[BaseMessage], at: list[int], 
         assert len(set(names)) == len(names)
 
 
-@given(conversations(min_turns=2), keeps)
+@given(conversations(min_turns=6, max_turns=9), keeps)
 def test_nothing_new_means_nothing_to_do(messages: list[BaseMessage], keep: Any) -> None:
     """Compacting a view again, with nothing but the old summary before what is kept, is skipped and changes no byte."""
     first = compact(messages, keep=keep, constraints=RULES)

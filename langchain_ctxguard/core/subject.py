@@ -238,9 +238,10 @@ class _Board:
             return
         entry = _Entry(rule, subject_of(rule.text, rule.kind))
         self._end_agreement(entry)
-        self._end_repeated(rule)
         if entry.subject.words:
             self._end(entry, entry.subject, _is_ended_by)
+        else:
+            self._end_repeated(rule)
         for replaced in entry.subject.replaced:
             if replaced.words:
                 self._end(entry, replaced, _is_replaced_by)
