@@ -78,7 +78,15 @@ _OFTEN = 5
 
 def test_ctrl_c_is_one_word(world: Path) -> None:
     """And the exit code a shell gives it."""
-    process = subprocess.Popen([*PROGRAM, "compact", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    process = subprocess.Popen(
+        [*PROGRAM, "compact", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        # Whoever runs these tests in the background has the signal ignored, and would hand that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - nothing else happens in the child
+    )
     # It waits for standard input once its imports are done.
     wanted = f"/proc/{process.pid}/wchan"
     seen = 0
