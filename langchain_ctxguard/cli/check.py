@@ -41,12 +41,11 @@ def check(
     from langchain_ctxguard.cli.outcomes import write_json
     from langchain_ctxguard.errors import ConfigurationError
     from langchain_ctxguard.testing.retention.junit import junit as junit_text
+    from langchain_ctxguard.testing.retention.run import answers_named
 
     try:
-        given = _cases(cases or [], is_starter=starter)
-        results = [
-            result for name in strategy or ["guard"] for case in given for result in _results(case, name, _model(model), uncompacted=uncompacted)
-        ]
+        given, answers = _cases(cases or [], is_starter=starter), answers_named(model)
+        results = [result for name in strategy or ["guard"] for case in given for result in _results(case, name, answers, uncompacted=uncompacted)]
     except ConfigurationError as error:
         _stop(str(error), error)
     if junit is not None:
@@ -93,20 +92,6 @@ def _timed(case: RetentionCase, strategy: str, model: Any, *, uncompacted: bool)
     start = time.perf_counter()
     run = run_case(case, strategy, model=model, uncompacted=uncompacted)
     return run, time.perf_counter() - start
-
-
-def _model(name: str) -> Any:
-    if name in {"obedient", "scripted"}:
-        return name
-    from langchain.chat_models import init_chat_model
-
-    from langchain_ctxguard.errors import ConfigurationError
-
-    try:
-        return init_chat_model(name)
-    except Exception as error:
-        msg = f"--model {name}: {error}"
-        raise ConfigurationError(msg) from error
 
 
 def _say(result: TimedRun) -> None:

@@ -150,7 +150,6 @@ _HAN_STATED = re.compile(
 _HAN_BY = re.compile(
     rf"(?P<more>[^，。；,;：:\s]{{0,16}}?)(?:改)?由(?P<value>{_HAN_NAME})(?:来)?(?P<head>负责|审核|评审|审阅|审批|维护|主持|接手|接管|管理|值班|带队)(?P<object>[^，。；,;：:！\s]{{0,12}}?){_HAN_TAIL}"
 )
-_ACTED = frozenset(VERBS)
 _TAKEN = frozenset(
     ["takes over", "has", "is responsible for", "is now responsible for", "is in charge of", "is now in charge of", "to", "belong", "belongs"]
 )

@@ -34,7 +34,6 @@ _CURRENCIES = (
     ("¥", "CNY"), ("₩", "KRW"), ("₹", "INR"), ("฿", "THB"), ("₽", "RUB"), ("元", "CNY"), ("块", "CNY"),
 )  # fmt: skip
 _CODE = re.compile(r"[A-Z]{3}")
-_CN_PLUS = f"{_CN}+"
 
 _SPAN_UNITS = (
     ("millis", "S", "0.001"), ("msec", "S", "0.001"), ("ms", "S", "0.001"), ("毫秒", "S", "0.001"), ("microsecond", "S", "0.000001"), ("us", "S",

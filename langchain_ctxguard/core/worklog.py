@@ -55,8 +55,3 @@ def open_entries(entries: Sequence[WorkEntry]) -> tuple[WorkEntry, ...]:
 def decisions_in(entries: Sequence[WorkEntry]) -> tuple[Decision, ...]:
     """Return what was decided, oldest first."""
     return tuple(entry.decision for entry in entries if entry.decision is not None)
-
-
-def done_by_effect(entries: Sequence[WorkEntry]) -> dict[str, WorkEntry]:
-    """Return the newest step for each effect, by its digest."""
-    return {entry.effect_digest: entry for entry in entries if entry.state is WorkState.DONE and entry.effect_digest}

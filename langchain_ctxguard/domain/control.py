@@ -142,7 +142,6 @@ class ControlField(Value):
 
 
 _SET = set(ControlField.model_fields)
-_ABSENT = {name: info.get_default() for name, info in ControlField.model_fields.items() if not info.is_required()}
 
 
 _new, _set = object.__new__, object.__setattr__

@@ -11,8 +11,6 @@ from langchain_ctxguard.domain.summary import Decision
 from langchain_ctxguard.domain.value import Value
 from langchain_ctxguard.domain.worklog import SaidBy
 
-HANDOFF_SCHEMA_VERSION = 1
-
 HandoffReason = Literal["compaction", "phase", "asked"]
 """Why it was made: before a compaction, at the end of a stage, or because somebody asked for it."""
 

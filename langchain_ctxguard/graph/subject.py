@@ -5,26 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from langgraph.config import get_config
-from langgraph.runtime import get_runtime
-
-
-def running_subject(name: str) -> str | None:
-    """Return the subject of the graph that is running; `None` where nobody is named, or nothing runs.
-
-    Args:
-        name: Of the key, in runtime context first and `configurable` second: `user_id`.
-    """
-    try:
-        context: Any = get_runtime().context
-    except (RuntimeError, KeyError):
-        context = None
-    try:
-        config = get_config()
-    except RuntimeError:
-        return subject_in(name, context, {})
-    return subject_in(name, context, config.get("configurable", {}))
-
 
 def subject_in(name: str, context: Any, configurable: Mapping[str, Any]) -> str | None:
     """Return who is named `name` in a runtime context (a mapping or an object), else in `configurable`; a name that is no text is none."""

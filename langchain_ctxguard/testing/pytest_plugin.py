@@ -90,10 +90,10 @@ class Retention:
         Raises:
             ConfigurationError: the case or the strategy cannot be used.
         """
-        from langchain_ctxguard.testing.retention.run import run_case
+        from langchain_ctxguard.testing.retention.run import answers_named, run_case
 
         if "model" not in options:
-            options["model"] = chat_model(self._model)
+            options["model"] = answers_named(self._model)
         return run_case(self._read(case), _way(self.strategy if strategy is None else strategy), **options)
 
     def check(self, case: RetentionCase | Mapping[str, Any] | None = None, strategy: Any = None, **options: Any) -> CaseRun:
@@ -167,9 +167,9 @@ class CaseItem(pytest.Item):
         Raises:
             CaseFailedError: something is not as expected.
         """
-        from langchain_ctxguard.testing.retention.run import run_case
+        from langchain_ctxguard.testing.retention.run import answers_named, run_case
 
-        model = chat_model(self.config.getoption("--retention-model") or "obedient")
+        model = answers_named(self.config.getoption("--retention-model") or "obedient")
         run = run_case(self._case, self._strategy, model=model, uncompacted=self._is_uncompacted)
         if not run.passed:
             raise CaseFailedError(_explained(run, lambda: run_case(self._case, self._strategy, model=model, uncompacted=True)))
@@ -204,20 +204,3 @@ def _way(given: Any) -> Any:
     from langchain_ctxguard.testing.retention.ways import of_function
 
     return given if isinstance(given, str | Way) else of_function(given)
-
-
-def chat_model(name: str) -> Any:
-    """Return `obedient` and `scripted` as they are, and a chat model for any other name.
-
-    Raises:
-        pytest.UsageError: there is no such model, or its package or key is missing.
-    """
-    if name in {"obedient", "scripted"}:
-        return name
-    from langchain.chat_models import init_chat_model
-
-    try:
-        return init_chat_model(name)
-    except (ImportError, ValueError) as error:
-        msg = f"--retention-model {name}: {error}"
-        raise pytest.UsageError(msg) from error

@@ -74,7 +74,7 @@ def test_all_as_expected_exits_with_zero(file: Path) -> None:
         ([], "--starter"),
         (["none.retention.yaml"], "Cannot read"),
         (["FILE", "--strategy", "gard"], "no strategy 'gard'"),
-        (["FILE", "--model", "nobody:nothing"], "--model nobody:nothing"),
+        (["FILE", "--model", "nobody:nothing"], "the model 'nobody:nothing' cannot be used"),
         (["FILE", "--junit", "none/x.xml"], "Cannot write"),
     ],
 )

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,22 +118,14 @@ class ReplayModel(BaseChatModel):
     ) -> ChatResult:
         del run_manager, kwargs
         self._inputs.append(tuple(messages))
-        said = self._scripted()
-        if said is None:
-            answered = self.answerer.invoke(messages, stop=stop)
-            said = answered if isinstance(answered, AIMessage) else AIMessage(str(answered.content))
-        return ChatResult(generations=[ChatGeneration(message=said)])
+        return _result(self._scripted() or self.answerer.invoke(messages, stop=stop))
 
     async def _agenerate(
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: AsyncCallbackManagerForLLMRun | None = None, **kwargs: Any
     ) -> ChatResult:
         del run_manager, kwargs
         self._inputs.append(tuple(messages))
-        said = self._scripted()
-        if said is None:
-            answered = await self.answerer.ainvoke(messages, stop=stop)
-            said = answered if isinstance(answered, AIMessage) else AIMessage(str(answered.content))
-        return ChatResult(generations=[ChatGeneration(message=said)])
+        return _result(self._scripted() or await self.answerer.ainvoke(messages, stop=stop))
 
     def _scripted(self) -> AIMessage | None:
         if not self._script:
@@ -144,6 +136,10 @@ class ReplayModel(BaseChatModel):
             self._count[0] += 1
             calls.append(ToolCall(name=call.tool, args=dict(call.args), id=f"replayed_{self._count[0]}", type="tool_call"))
         return AIMessage(spoken.text, tool_calls=calls)
+
+
+def _result(said: BaseMessage) -> ChatResult:
+    return ChatResult(generations=[ChatGeneration(message=said)])
 
 
 @dataclass(slots=True)
@@ -227,7 +223,7 @@ class _Gist(BaseChatModel):
         told = self.told or self._gist(text)
         # Asked for JSON it says the same as JSON.
         answer = json.dumps({"user_intent": told, "facts": [{"statement": told}]}, ensure_ascii=False) if re.search(r"\bJSON\b", text) else told
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(answer))])
+        return _result(AIMessage(answer))
 
     def _gist(self, text: str) -> str:
         # What comes up often is what the conversation was about: a real summary's first choice, and never a rule said once.
@@ -237,9 +233,6 @@ class _Gist(BaseChatModel):
             counts[word] = counts.get(word, 0) + 1
         often = sorted(counts, key=lambda word: (-counts[word], word))[:6]
         return _GIST[self.language].format(", ".join(often))
-
-
-Answerer = Callable[[RetentionCase], BaseChatModel]
 
 
 def stable_id(*parts: str) -> str:

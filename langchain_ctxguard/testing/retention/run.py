@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
@@ -64,6 +64,23 @@ def run_case(
     finally:
         built.close()
     return found
+
+
+def answers_named(name: str) -> Any:
+    """Return who answers: `obedient` and `scripted` as they are, a chat model for any other name.
+
+    Raises:
+        ConfigurationError: there is no such model, or its package or key is missing.
+    """
+    if name in get_args(Answers):
+        return name
+    from langchain.chat_models import init_chat_model
+
+    try:
+        return init_chat_model(name)
+    except Exception as error:
+        msg = f"the model '{name}' cannot be used: {error}"
+        raise ConfigurationError(msg) from error
 
 
 class _Run:

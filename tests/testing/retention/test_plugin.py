@@ -84,6 +84,14 @@ def test_a_wrong_strategy_is_said_in_a_sentence(folder: Path) -> None:
     assert "Traceback" not in done.stdout
 
 
+def test_a_model_that_cannot_be_used_is_said_in_a_sentence(folder: Path) -> None:
+    """As on the command line, and not as a traceback of a library."""
+    done = run(folder, "--retention-model", "nobody:nothing", "-k", "orders")
+    assert 1 == done.returncode
+    assert "the model 'nobody:nothing' cannot be used" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
 def test_the_fixture_runs_the_cases_of_the_mark(folder: Path) -> None:
     """A marked test runs once for each case, with the strategy of the mark, and a failure says what was lost."""
     (folder / "test_mine.py").write_text(
