@@ -188,6 +188,15 @@ def read_stated(stated: Sequence[Stated], messages: Iterable[tuple[str, str]]) -
     return _bounded(book)
 
 
+def states_attribute(text: str) -> bool:
+    """Say whether a sentence states an attribute of something, a new one or another value.
+
+    >>> states_attribute("Ben reviews it now."), states_attribute("Ben looks tired.")
+    (True, False)
+    """
+    return bool(_statements(text))
+
+
 def with_values_in_force(text: str, stated: Sequence[Stated]) -> tuple[str, int]:
     """Return a text with every superseded value marked by the one that holds, and how many there were.
 

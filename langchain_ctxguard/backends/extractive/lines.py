@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from langchain_ctxguard.backends.worth import STRESSED
+from langchain_ctxguard.core.worth import STRESSED
 from langchain_ctxguard.core.left_out import Kind, kind_shown
 from langchain_ctxguard.core.render import render_decision, render_fact, render_item
 from langchain_ctxguard.core.roles import Speaker

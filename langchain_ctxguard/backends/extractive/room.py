@@ -13,7 +13,7 @@ from langchain_ctxguard.backends.extractive.lines import INTENT_LENGTH, Item, Qu
 from langchain_ctxguard.backends.extractive.must_keep import kept_verbatim
 from langchain_ctxguard.backends.extractive.reading import Reading
 from langchain_ctxguard.backends.extractive.values import Latest, Told, carried_for, latest_values
-from langchain_ctxguard.backends.worth import MUST_KEEP, URGENT
+from langchain_ctxguard.core.worth import MUST_KEEP, URGENT
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.left_out import Kind, counted
 from langchain_ctxguard.core.merge import CLOSED_LENGTH
