@@ -40,8 +40,8 @@ from langchain_ctxguard.core.quoted import shown_beside, with_quotes
 from langchain_ctxguard.core.redact import WITHHELD, Redaction
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, last_request, text_of
-from langchain_ctxguard.core.shown import leaving_texts, result_texts
 from langchain_ctxguard.core.short import may_be_short, tells_too_little, tight_bench
+from langchain_ctxguard.core.shown import leaving_texts, result_texts
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
 from langchain_ctxguard.core.units import PairScan
 from langchain_ctxguard.domain.citation import citations
@@ -170,7 +170,9 @@ def _bench(
     return found if isinstance(found, Bench) else (yield from _left_alone(record, str(found)))
 
 
-def _ordinary(situation: Situation, plan: Plan, bounds: Bounds, count: CountTokens, *, is_full: bool, tokens_before: int) -> Bench | ContextBudgetError | str:
+def _ordinary(
+    situation: Situation, plan: Plan, bounds: Bounds, count: CountTokens, *, is_full: bool, tokens_before: int
+) -> Bench | ContextBudgetError | str:
     """Return what a candidate in the ordinary form is to be made of, or why there is none: what must stay does not fit, or nothing can leave."""
     repaired = situation.repaired
     for _ in range(_CUTS):

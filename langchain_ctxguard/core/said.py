@@ -117,7 +117,7 @@ _BAN_EN = _any(
     rf"{_IMP}no [^,;.?!]{{2,50}} without [^,;.?!]{{0,40}}\b(?:approv\w+|consent|permission|sign-?off|confirmation|asking me|a review)\b",
 )
 _TOOLS = r"(?:python|typescript|javascript|rust|java|kotlin|postgres(?:ql)?|mysql|sqlite|https|pytest|metric units|imperial units)"
-_MEASURED = r"(?:times|timestamps?|clocks|dates|amounts|prices|figures|costs|distances|temperatures|weights|lengths|durations|currencies)"
+_ANY_MEASURED = r"(?:times?|timestamps?|clocks|dates?|amounts|prices|figures|costs|distances|temperatures|weights|lengths|durations|currencies)"
 _WRITES = r"(?:report|show|give|state|display|list|write|put|log|record|express|convert|quote|print|format|store|keep|use)"
 _ONLY_EN = _any(
     # A tool or a version alone: "Only Python 3.11."
@@ -175,14 +175,17 @@ _DUTY_EN = _any(
     rf"(?:then |please |always |first |also )*{_TELL}\b(?! (?:about|me (?:about|of) (?:my|the)))",
     rf"{_IMP}(?:end|start|begin|open|close|preface|prefix|sign|finish|format|keep|write|make) (?:every|each|all)(?: of)?(?: your| my)? {_OUTPUT}\b",
     rf"{_IMP}{_ACT}\b[^,;.]{{1,60}} in (?:(?:all|each|every one) of )?your {_OUTPUT}\b",
-    rf"{_IMP}{_WRITES} (?:all|every|each|any) (?:the |reported |of the )?{_MEASURED.replace('times', 'times?').replace('dates', 'dates?')}\b(?: (?!of\b)[\w-]+){{0,3}}? (?:in|as|using|to) (?!(?:\w+ )?order\b|the (?:table|file|list|log|database)\b)\S",
-    rf"{_IMP}{_WRITES} (?:times|timestamps|clocks|dates|distances|temperatures|prices|amounts) (?:in|as|using) (?!the\b|a\b|an\b|this\b|your\b|(?:\w+ )?order\b)\S",
+    rf"{_IMP}{_WRITES} (?:all|every|each|any) (?:the |reported |of the )?{_ANY_MEASURED}\b(?: (?!of\b)[\w-]+){{0,3}}? (?:in|as|using|to) "
+    r"(?!(?:\w+ )?order\b|the (?:table|file|list|log|database)\b)\S",
+    rf"{_IMP}{_WRITES} (?:times|timestamps|clocks|dates|distances|temperatures|prices|amounts) (?:in|as|using) "
+    r"(?!the\b|a\b|an\b|this\b|your\b|(?:\w+ )?order\b)\S",
     rf"{_IMP}(?:if|when|whenever) (?:an?|any|some|somebody|someone|anybody|anyone|anything|something) [^,;?!]{{3,80}}, "
     r"(?:then |please |always |first |immediately )*(?:stop|escalate|refuse|decline|halt|abort|hand (?:it|over)|(?:ask|tell|warn|notify|alert|call) "
     r"(?:me|us|a (?:human|person))|report it)\b",
     r"\bi(?:'d like| want| need| expect| would like) you to always \S",
     # What a person calls a rule is one, whatever its words.
-    r"^(?:(?!(?:foreign|key|check|unique|primary|database|table|sql|this|that|error|violat\w+|which|what)\b)[\w-]+ ){0,2}(?:rule|constraint)s?(?: ?#?\d{1,3})?: (?!(?:i|he|she|they|it)\b)"
+    r"^(?:(?!(?:foreign|key|check|unique|primary|database|table|sql|this|that|error|violat\w+|which|what)\b)[\w-]+ ){0,2}"
+    r"(?:rule|constraint)s?(?: ?#?\d{1,3})?: (?!(?:i|he|she|they|it)\b)"
     r"(?!.*\b(?:may|can|could|might|allowed|permitted|free to|optional)\b(?! not\b| never\b| only\b))\w",
     r"^(?:[\w ]{0,20}, )?(?:please )?(?:from now on|going forward|from here on|henceforth|in (?:the )?future)\b[, ]+(?:please )?"
     r"(?!i\b|i'|he\b|she\b|they\b|it\b|it'|there\b|my\b|we (?:can|may|could)|you(?:'ll| will)? (?:may|can|could|be able|are (?:allowed|free|"
@@ -319,7 +322,7 @@ _DUTY_ZH = _any(
 _DUTY_ZH = (
     *_DUTY_ZH,
     rf"{_AT_ZH}(?:所有|全部|每个|任何)?的?(?:时间|日期|金额|价格|温度|距离|重量|长度|费用)(?:都|一律|统一|请|要)*(?:用|以|按|采用|换算成|写成|显示为)(?!了|过|不|完|来|时|餐|户|于|前|后)\s*\S",
-    r"(?:^|[，,；;：:])(?:如果|要是|若|一旦|凡是|当)(?:有|出现|遇到)?(?:任何|某个|一个|有人|谁|请求|操作)[^，,；;？?。]{2,24}[，,]"
+    r"(?:^|[，,；;：:])(?:如果|要是|若|一旦|凡是|当)(?:有|出现|遇到)?(?:任何|某个|一个|有人|谁|请求|操作)[^，,；;？?。]{2,24}[，,]"  # noqa: ISC004
     r"(?:请|就|都|要|应该?|必须|立即|立刻|马上|先|务必)*(?:停止|停下|中止|终止|上报|拒绝|转人工|升级处理|报告给?我|(?:问|告诉|通知|提醒)我)",
     r"^[\u4e00-\u9fff]{0,4}(?:规则|约束|红线)\d{0,3}[：:]\s*(?![我他她它])(?!.*(?:可以|允许|随便))\S",
 )

@@ -71,7 +71,8 @@ def tight_bench(situation: Situation, plan: Plan, bounds: Bounds, count: CountTo
     found: TightBench | None = None
     reserve = 0
     # From the newest request on; then with the room the rules said before it take; then the newest unit alone, and the request.
-    for keep, least in ((_from_request(situation, plan), 0), (_from_request(situation, plan), None), (("messages", 1), plan.limit)):
+    alone: ContextSize = ("messages", 1)
+    for keep, least in ((_from_request(situation, plan), 0), (_from_request(situation, plan), None), (alone, plan.limit)):
         made = _cut(situation, plan, bounds, count, keep=keep, reserve=reserve if least is None else least, tokens_before=tokens_before)
         if made is None:
             continue
@@ -83,7 +84,9 @@ def tight_bench(situation: Situation, plan: Plan, bounds: Bounds, count: CountTo
     return found
 
 
-def _cut(situation: Situation, plan: Plan, bounds: Bounds, count: CountTokens, *, keep: ContextSize, reserve: int, tokens_before: int) -> TightBench | None:
+def _cut(
+    situation: Situation, plan: Plan, bounds: Bounds, count: CountTokens, *, keep: ContextSize, reserve: int, tokens_before: int
+) -> TightBench | None:
     choice, elided = choice_of(
         situation, situation.repaired, plan, bounds, count, is_full=True, tokens_before=tokens_before, keep=keep, reserve=reserve
     )

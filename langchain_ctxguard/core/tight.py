@@ -1,7 +1,7 @@
 """A version in the tight form: one message, one frame, what people said last and in their own words.
 
 The ordinary form puts a mark of standing before every line and a frame around evidence and summary each. Under a short budget that is the room of
-several rules. Here a heading says once what the marks say: what was done and found out stands first, below the heading of the users stands nothing else.
+several rules. Here a heading says once what the marks say: what was done and found out stands first, and below the heading of the users nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What of a version stands in a tight record: all rules, then what people stated, then what was done and found out, then talk; the rest is counted."""
+"""What stands in a tight record: all rules, then what people stated, then what was done and found out, then talk; the rest is counted."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def fitted(summary: StructuredSummary, evidence: Evidence, room: TightRoom) -> F
         free = room.goal - room.tokens(_text(said.of(chosen, nothing, bare), room))
         record = _narrow(evidence, int(free * _EVIDENCE_SHARE), bare, room) if has_record else bare
         free = room.goal - room.tokens(_text(said.of(chosen, nothing, record), room))
-        others = _others(others, free, record, room)
+        others = _others(others, free, room)
     chosen = _taken(order, chosen, lambda places: fits(places, others, record, room.goal))
     return said.of(chosen, others, record)
 
@@ -174,7 +174,7 @@ def _narrow(evidence: Evidence, free: int, bare: Evidence, room: TightRoom) -> E
     return made.model_copy(update={"inferred_shown": evidence.inferred_shown, "carried": evidence.carried, "carried_bare": True})
 
 
-def _others(others: StructuredSummary, free: int, record: Evidence, room: TightRoom) -> StructuredSummary:
+def _others(others: StructuredSummary, free: int, room: TightRoom) -> StructuredSummary:
     """Return as much of what was told beside the words of people as has room."""
     frame = text_tokens(room.count, render_summary(StructuredSummary(), version=room.version))
     if free <= 0 or others.is_empty:
