@@ -158,6 +158,7 @@ def choice_of(
     tokens_before: int,
     keep: ContextSize | None = None,
     reserve: int | None = None,
+    may_shrink: bool = True,
 ) -> tuple[Choice, dict[str, int]]:
     """Return where to cut, and the tool results that must be shortened for the kept part to fit: call id -> characters.
 
@@ -171,6 +172,7 @@ def choice_of(
         tokens_before: Tokens of the view as it is.
         keep: What stays raw, if not what the plan says.
         reserve: Tokens of what will stand for the rest, if not what the bounds say.
+        may_shrink: Give up some of `keep`, or of results, where it does not fit.
     """
     messages, units = repaired.messages, repaired.units
     body = situation.head.body
@@ -186,7 +188,7 @@ def choice_of(
     )
     carried = 0 if situation.request is None else count([situation.request])
     request = last_request(messages)
-    must_fit = is_full or plan.may_fill_goal
+    must_fit = may_shrink and (is_full or plan.may_fill_goal)
     choice = choose(
         units,
         costs,

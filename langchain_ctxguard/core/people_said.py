@@ -90,7 +90,8 @@ def said_by_people(
 
 def _sentences_of(message: BaseMessage, key: str, rules: Sequence[InferredConstraint], *, infers: bool) -> Iterator[str]:
     text = own_words(message)
-    pieces = [piece for piece in sentences(text) if not is_acknowledgement(piece.text)]
+    # What ends in a colon announces something, and tells nothing.
+    pieces = [piece for piece in sentences(text) if not (is_acknowledgement(piece.text) or piece.text.endswith((":", "：")))]
     spans = {(rule.start, rule.stop) for rule in rules if text[rule.start : rule.stop] == rule.text}
     over = _ended(message, key, pieces, spans) if infers else []
     told: dict[int, str] = {start: text[start:stop] for start, stop in spans}

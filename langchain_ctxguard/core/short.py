@@ -69,26 +69,43 @@ def tight_bench(situation: Situation, plan: Plan, bounds: Bounds, count: CountTo
     What it needs at the least is the truth: where that is more than the budget, a budget of just so much is enough.
     """
     found: TightBench | None = None
+    whole = _from_request(situation, plan)
     reserve = 0
-    # From the newest request on; then with the room the rules said before it take; then the newest unit alone, and the request.
-    alone: ContextSize = ("messages", 1)
-    for keep, least in ((_from_request(situation, plan), 0), (_from_request(situation, plan), None), (alone, plan.limit)):
-        made = _cut(situation, plan, bounds, count, keep=keep, reserve=reserve if least is None else least, tokens_before=tokens_before)
+    for attempt, keep in enumerate((whole, whole, _ALONE)):
+        # Everything from the newest request on; then what leaves the rules room; then the newest unit alone, and the request.
+        reserve = reserve if keep is whole else plan.limit or 0
+        made = _cut(situation, plan, bounds, count, keep=keep, reserve=reserve, may_shrink=attempt > 0, tokens_before=tokens_before)
         if made is None:
             continue
         if found is None or made.least.tokens < found.least.tokens:
             found = made
         if plan.limit is None or made.least.tokens <= plan.limit:
-            return _with_more_kept(made, tokens_before=tokens_before) if least == 0 and keep[1] != 1 else made
+            return _with_more_kept(made, tokens_before=tokens_before) if attempt == 0 else made
         reserve = made.least.tokens - made.bench.without_record
     return found
 
 
+_ALONE: ContextSize = ("messages", 1)
+
+
 def _cut(
-    situation: Situation, plan: Plan, bounds: Bounds, count: CountTokens, *, keep: ContextSize, reserve: int, tokens_before: int
+    situation: Situation,
+    plan: Plan,
+    bounds: Bounds,
+    count: CountTokens,
+    *,
+    keep: ContextSize,
+    reserve: int,
+    may_shrink: bool,
+    tokens_before: int,
 ) -> TightBench | None:
     choice, elided = choice_of(
-        situation, situation.repaired, plan, bounds, count, is_full=True, tokens_before=tokens_before, keep=keep, reserve=reserve
+        *(situation, situation.repaired, plan, bounds, count),
+        is_full=True,
+        tokens_before=tokens_before,
+        keep=keep,
+        reserve=reserve,
+        may_shrink=may_shrink,
     )
     if choice.at == 0 and not elided:
         return None
@@ -101,12 +118,12 @@ def _with_more_kept(made: TightBench, *, tokens_before: int) -> TightBench:
     """Return the bench that keeps as much as was asked for, or as much of it as leaves room for all that people stated."""
     bench = made.bench
     lines = "\n".join(fact.statement for fact in _stated(bench))
-    whole = made.least.tokens - bench.without_record + _tokens(bench, lines)
+    room = made.least.tokens - bench.without_record + _tokens(bench, lines)
     choice, elided = choice_of(
         *(bench.situation, bench.situation.repaired, bench.plan, bench.bounds, bench.count),
         is_full=True,
         tokens_before=tokens_before,
-        reserve=whole,
+        reserve=room,
     )
     if not choice.fits or not 0 < choice.at < bench.material.at:
         return made

@@ -6,7 +6,8 @@ several rules. Here a heading says once what the marks say: what was done and fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 
 from langchain_ctxguard.core.lexicon import claims_authority
 from langchain_ctxguard.core.provenance import folded
@@ -72,9 +73,10 @@ def _lines(facts: Iterable[Fact], evidence: Evidence) -> Iterable[str]:
             by_source.setdefault(fact.source, []).append(shown_as.get(words, fact.statement))
             if words not in shown_as and claims_authority(fact.statement):
                 claiming.add(fact.source)
+    plain = {folded(rule.text) for rule in rules} | set(told)
     whole = "\n".join(told)
     for rule in rules:
-        if folded(rule.text) not in whole and folded(shown_rule(rule, evidence)) not in whole:
+        if folded(rule.text) not in whole and (words := folded(shown_rule(rule, evidence))) not in whole and not is_restated(words, plain):
             own = by_source.setdefault(rule.source, [])
             own.insert(0 if rule.start == 0 else len(own), shown_rule(rule, evidence))
     for source, sentences in by_source.items():
@@ -86,6 +88,15 @@ def _lines(facts: Iterable[Fact], evidence: Evidence) -> Iterable[str]:
 def _carried(evidence: Evidence) -> list[ControlField]:
     by_id = {field.field_id: field for field in evidence.fields}
     return [as_shown(by_id[name], evidence.retold) for name in evidence.carried if name in by_id]
+
+
+_MARK = re.compile(r"\[(?:now: |现为：)([^\]]*)\]")
+
+
+def is_restated(text: str, others: Collection[str]) -> bool:
+    """Say whether a text, with its outdated value marked by the one that holds, says the same as another; all of them folded."""
+    plain = folded(_MARK.sub(r"\1", text))
+    return plain != text and plain in others
 
 
 def shown_rule(rule: InferredConstraint, evidence: Evidence) -> str:

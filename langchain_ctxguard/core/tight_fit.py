@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from langchain_ctxguard.core.people_said import STATED, Ranked, ranked
 from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.render import open_inferred, render_evidence, render_summary
 from langchain_ctxguard.core.text import clipped
-from langchain_ctxguard.core.tight import beside, is_said, render_tight, shown_rule
+from langchain_ctxguard.core.tight import beside, is_restated, is_said, render_tight, shown_rule
 from langchain_ctxguard.domain.context import TightForm
 from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.summary import Fact, PendingItem, StructuredSummary
@@ -94,12 +93,9 @@ def fitted(summary: StructuredSummary, evidence: Evidence, room: TightRoom) -> F
 def _without_restated(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return facts without what, its outdated value marked, says the same as another."""
     said = {folded(fact.statement) for fact in facts}
-    return tuple(
-        fact for fact in facts if not is_said(fact) or (plain := _MARK.sub(r"\1", fact.statement)) == fact.statement or folded(plain) not in said
-    )
+    return tuple(fact for fact in facts if not (is_said(fact) and is_restated(folded(fact.statement), said)))
 
 
-_MARK = re.compile(r"\[(?:now: |现为：)([^\]]*)\]")
 _EMPTY = {"pending_items": (), "facts": (), "decisions": (), "open_questions": (), "open_risks": (), "left_out": None}
 
 
