@@ -66,6 +66,9 @@ from langchain_ctxguard.domain.version import FieldCounts, FieldNote, field_dige
 _NOTED = 100
 """Control fields named in a record one by one."""
 
+_SLACK = 4
+"""Tokens by which counts of parts and of the whole may differ."""
+
 _ROUNDS = 3
 """How often the control fields are looked for again after some were carried: those may have pushed others out."""
 
@@ -346,6 +349,17 @@ class Bench:
         if self.plan.must_gain and (gain <= 0 or (gain < least and not is_full)):
             return f"The compaction would save {gain} of the {self.material.tokens} tokens it evicts; at least {int(least)} are asked for."
         return None
+
+    def with_gain(self, done: Candidate, *, tokens_before: int) -> Bench | None:
+        """Return the bench whose summary is as much shorter as a candidate saves too little; `None` where it saves enough or there is no room."""
+        body = done.head.body
+        least = int(self.plan.settings.min_gain * self.material.tokens)
+        short = least - (tokens_before - done.tokens)
+        if not self.plan.must_gain or short <= 0 or body is None:
+            return None
+        told = sum(self.count([message]) for message in rendered(body, version=done.head.version) if message.name == SUMMARY)
+        room = min(self.bounds.summary, told) - short - _SLACK
+        return None if room < self.bounds.floor else replace(self, bounds=replace(self.bounds, summary=room))
 
     def unsaid(self, done: Candidate) -> tuple[int, list[str]]:
         """Return how many rules and values of people's a view does not tell, and the lines that would tell them."""

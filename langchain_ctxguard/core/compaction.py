@@ -210,6 +210,8 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
         diff = done.diff
         if refused is None:
             refused = bench.verdict(done, tokens_before=tokens_before, is_full=is_full)
+            if refused is not None and not is_full:
+                done, refused = _with_gain(bench, asked, done, refused, tokens_before=tokens_before)
             if refused is not None and done.fields.carried:
                 # The values matter more than the sentences they stood in.
                 bare = replace(bench, is_bare=True)
@@ -245,6 +247,19 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
     yield Append(record)
     cooled = bench.situation.head.model_copy(update={"cool_down": int(tokens_before * COOL_DOWN)})
     return Compacted(cooled, before, record, fields=_standing(bench), diff=diff)
+
+
+def _with_gain(bench: Bench, asked: _Asked, done: Candidate, refused: str, *, tokens_before: int) -> tuple[Candidate, str | None]:
+    """Return a candidate whose summary is as much shorter as the one before saved too little; that one where there is none."""
+    tried = done
+    for _ in range(_CUTS):
+        shorter = bench.with_gain(tried, tokens_before=tokens_before)
+        if shorter is None or asked.cleaned is None:
+            break
+        tried = shorter.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
+        if shorter.verdict(tried, tokens_before=tokens_before, is_full=False) is None:
+            return tried, None
+    return done, refused
 
 
 def _fields_settled(bench: Bench, asked: _Asked, done: Candidate) -> Generator[Effect, Answer, tuple[Bench, Candidate, str | None]]:
