@@ -361,6 +361,11 @@ class Bench:
         room = min(self.bounds.summary, told) - short - _SLACK
         return None if room < self.bounds.floor else replace(self, bounds=replace(self.bounds, summary=room))
 
+    @property
+    def without_names(self) -> Bench:
+        """The bench that quotes people without the names of the messages they said it in."""
+        return replace(self, material=replace(self.material, evidence=self.material.evidence.model_copy(update={"inferred_bare": True})))
+
     def unsaid(self, done: Candidate) -> tuple[int, list[str]]:
         """Return how many rules and values of people's a view does not tell, and the lines that would tell them."""
         body = done.head.body
@@ -575,12 +580,19 @@ class Bench:
             copy=copy_lines(self.plan.crossing.copied),
             critical=frozenset(folded(field.raw) for field in self.watched.checked if field.origin == "user" and field.critical),
             wanted=frozenset(map(folded, self.plan.must_keep)),
+            renewed=self._renewed,
             is_least=self.is_least,
         )
         evidence = self._found(carried).model_copy(update={"carried_bare": True, "inferred_bare": True})
         made = fitted(summary, evidence, room)
         head, view = self._version(made.summary, made.evidence, tight=made.tight)
         return head, view, self._tokens(view)
+
+    @cached_property
+    def _renewed(self) -> frozenset[str]:
+        """The values in force that took the place of others, folded."""
+        fields = (field.raw for field in self.watched.present if not field.is_closed and any(event.reason != "conflict" for event in field.history))
+        return frozenset(map(folded, (*fields, *(one.value for one in self._stated[1] if one.earlier))))
 
     @cached_property
     def _around(self) -> tuple[list[BaseMessage], list[BaseMessage]]:

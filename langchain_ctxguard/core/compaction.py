@@ -210,13 +210,8 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
         diff = done.diff
         if refused is None:
             refused = bench.verdict(done, tokens_before=tokens_before, is_full=is_full)
-            if refused is not None and not is_full:
-                done, refused = _with_gain(bench, asked, done, refused, tokens_before=tokens_before)
-            if refused is not None and done.fields.carried:
-                # The values matter more than the sentences they stood in.
-                bare = replace(bench, is_bare=True)
-                done = bare.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
-                refused = bare.verdict(done, tokens_before=tokens_before, is_full=is_full)
+            if refused is not None:
+                done, refused = _with_less(bench, asked, done, refused, is_full=is_full, tokens_before=tokens_before)
         done, refused = yield from _all_said(bench, asked, done, refused, record)
         if refused is None:
             broken = bench.broken(done)
@@ -249,16 +244,33 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
     return Compacted(cooled, before, record, fields=_standing(bench), diff=diff)
 
 
+def _with_less(
+    bench: Bench, asked: _Asked, done: Candidate, refused: str | None, *, is_full: bool, tokens_before: int
+) -> tuple[Candidate, str | None]:
+    """Return what a candidate that is refused comes to with less: a shorter summary where it saves too little, values without their sentences."""
+    if refused is not None and not is_full:
+        done, refused = _with_gain(bench, asked, done, refused, tokens_before=tokens_before)
+    if refused is not None and done.fields.carried and asked.cleaned is not None:
+        # The values matter more than the sentences they stood in.
+        bare = replace(bench, is_bare=True)
+        done = bare.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
+        refused = bare.verdict(done, tokens_before=tokens_before, is_full=is_full)
+    return done, refused
+
+
 def _with_gain(bench: Bench, asked: _Asked, done: Candidate, refused: str, *, tokens_before: int) -> tuple[Candidate, str | None]:
-    """Return a candidate whose summary is as much shorter as the one before saved too little; that one where there is none."""
-    tried = done
-    for _ in range(_CUTS):
-        shorter = bench.with_gain(tried, tokens_before=tokens_before)
+    """Return a candidate that saves enough: without the names of messages, then with a summary as much shorter as it saved too little.
+
+    Where there is none, it is the one before.
+    """
+    tried, shorter = done, bench.without_names if bench.with_gain(done, tokens_before=tokens_before) is not None else None
+    for _ in range(_CUTS + 1):
         if shorter is None or asked.cleaned is None:
             break
         tried = shorter.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
         if shorter.verdict(tried, tokens_before=tokens_before, is_full=False) is None:
             return tried, None
+        shorter = shorter.with_gain(tried, tokens_before=tokens_before)
     return done, refused
 
 

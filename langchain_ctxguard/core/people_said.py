@@ -50,7 +50,10 @@ _ASIDE = 20
 _KNOWN_VALUE = 26
 """What a value is worth to a sentence; nothing where it is told already."""
 
-_OUTDATED = 60
+_RENEWS = 40
+"""What a value is worth more that took the place of another: who misses it goes by the old one."""
+
+_OUTDATED = 100
 _EDGES = 3
 
 
@@ -138,7 +141,14 @@ def with_said(facts: Sequence[Fact], said: Sequence[Fact], *, ended: Collection[
     return tuple(fact for fact in (*before, *said) if not (is_said(fact) and any(folded(fact.statement) in text for text in pinned)))
 
 
-def ranked(facts: Sequence[Fact], *, rules: Collection[str], critical: Collection[str] = (), wanted: Collection[str] = ()) -> list[Ranked]:
+def ranked(
+    facts: Sequence[Fact],
+    *,
+    rules: Collection[str],
+    critical: Collection[str] = (),
+    wanted: Collection[str] = (),
+    renewed: Collection[str] = (),
+) -> list[Ranked]:
     """Return what people said but rules, what would be missed most first.
 
     Args:
@@ -146,6 +156,7 @@ def ranked(facts: Sequence[Fact], *, rules: Collection[str], critical: Collectio
         rules: The rules that are shown in any case, folded.
         critical: Values that are critical, folded.
         wanted: Texts to keep, folded.
+        renewed: Values that took the place of others, folded.
     """
     said = [(place, fact) for place, fact in enumerate(facts) if is_said(fact)]
     sizes: defaultdict[str, int] = defaultdict(int)
@@ -165,6 +176,8 @@ def ranked(facts: Sequence[Fact], *, rules: Collection[str], critical: Collectio
             score += _LABELLED if first[source] == place else _OF_LABELLED
         if any(text in words for text in wanted):
             score += MUST_KEEP
+        elif any(value in words for value in renewed):
+            score += _RENEWS
         rough.append(Ranked(fact, place, score))
     rough.sort(key=lambda one: (-one.score, -one.place))
     order = _in_company(rough[:_MOST], first)

@@ -53,6 +53,9 @@ class TightRoom:
     """Values that must be told, folded."""
 
     wanted: Collection[str] = ()
+    renewed: Collection[str] = ()
+    """Values in force that took the place of others, folded."""
+
     is_least: bool = False
     """Nothing but what must stay."""
 
@@ -63,7 +66,7 @@ def fitted(summary: StructuredSummary, evidence: Evidence, room: TightRoom) -> F
     evidence = evidence.model_copy(update={"inferred_shown": len(rules) if evidence.inferred_shown else 0})
     shown = frozenset(folded(text) for rule in rules for text in (rule.text, shown_rule(rule, evidence))) if evidence.inferred_shown else frozenset()
     summary = summary.model_copy(update={"facts": _without_restated(summary.facts)})
-    order = [] if room.is_least else ranked(summary.facts, rules=shown, critical=room.critical, wanted=room.wanted)
+    order = [] if room.is_least else ranked(summary.facts, rules=shown, critical=room.critical, wanted=room.wanted, renewed=room.renewed)
     said = _Said(summary, shown, len(order))
     bare = _bare(evidence)
     weighty = [one for one in order if one.score >= STATED]
