@@ -66,6 +66,9 @@ from langchain_ctxguard.domain.version import FieldCounts, FieldNote, field_dige
 _NOTED = 100
 """Control fields named in a record one by one."""
 
+_LITTLE = 8
+"""A summary is cut again by one part in so many at most."""
+
 _SLACK = 4
 """Tokens by which counts of parts and of the whole may differ."""
 
@@ -351,7 +354,7 @@ class Bench:
         return None
 
     def with_gain(self, done: Candidate, *, tokens_before: int) -> Bench | None:
-        """Return the bench whose summary is as much shorter as a candidate saves too little; `None` where it saves enough or there is no room."""
+        """Return the bench whose summary is as much shorter as a candidate saves too little; `None` where that is nothing, or more than a little."""
         body = done.head.body
         least = int(self.plan.settings.min_gain * self.material.tokens)
         short = least - (tokens_before - done.tokens)
@@ -359,7 +362,7 @@ class Bench:
             return None
         told = sum(self.count([message]) for message in rendered(body, version=done.head.version) if message.name == SUMMARY)
         room = min(self.bounds.summary, told) - short - _SLACK
-        return None if room < self.bounds.floor else replace(self, bounds=replace(self.bounds, summary=room))
+        return None if room < self.bounds.floor or short * _LITTLE > told else replace(self, bounds=replace(self.bounds, summary=room))
 
     @property
     def without_names(self) -> Bench:
