@@ -117,7 +117,7 @@ _BAN_EN = _any(
     rf"{_IMP}no [^,;.?!]{{2,50}} without [^,;.?!]{{0,40}}\b(?:approv\w+|consent|permission|sign-?off|confirmation|asking me|a review)\b",
 )
 _TOOLS = r"(?:python|typescript|javascript|rust|java|kotlin|postgres(?:ql)?|mysql|sqlite|https|pytest|metric units|imperial units)"
-_ANY_MEASURED = r"(?:times?|timestamps?|clocks|dates?|amounts|prices|figures|costs|distances|temperatures|weights|lengths|durations|currencies)"
+_ANY_MEASURED = r"(?:times?|timestamps?|clocks?|dates?|amounts?|prices?|figures?|costs?|distances?|temperatures?|weights?|lengths?|durations?)"
 _WRITES = r"(?:report|show|give|state|display|list|write|put|log|record|express|convert|quote|print|format|store|keep|use)"
 _ONLY_EN = _any(
     # A tool or a version alone: "Only Python 3.11."
@@ -418,7 +418,7 @@ _HINT = re.compile(
     r"here on|henceforth|future|instead|rather|in place|switch|no[,:.!]|nope|actually|sorry|correction|prefer|use|stick|go with|answer|reply|"
     r"respond|write|"
     r"speak|talk|communicate|keep|for now|this time|this once|temporarily|for this|before you|when you|whenever|after you|once you|if you|time you|"
-    r"every|each|your |all |times|clocks|dates|prices|amounts|temperatures|distances|escalate|refuse|no |rule|constraint"
+    r"every|each|your |all |time|clock|date|price|amount|temperature|distance|escalate|hand over|refuse|no |rule|constraint"
 )
 _HAN = re.compile("[\u4e00-\u9fff]")
 _COMMAS = frozenset("，,；;：:")
