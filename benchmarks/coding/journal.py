@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -60,6 +61,7 @@ class Journal:
     _asked: set[str] = field(default_factory=set)
     _read: dict[str, str] = field(default_factory=dict)
     _calls: int = 0
+    _said: int = 0
     _pending: tuple[str, Mapping[str, Any], str] | None = None
     _spent: int = 0
 
@@ -83,6 +85,11 @@ class Journal:
         if self._seen and not set(self._seen) <= set(ids):
             self.stages.append(self._stage(view))
         self._seen = ids
+
+    def said(self) -> int:
+        """Count one more message of the agent."""
+        self._said += 1
+        return self._said
 
     def called(self, tool: str, args: Mapping[str, Any]) -> str:
         """Take notice of a step before it is taken, and return an id for its call."""
@@ -198,6 +205,11 @@ class Journal:
         if "library" in self.facts:
             found.append(any(FAVOURITE in line and "180 MB" in line for line in view.text.splitlines()))
         return found
+
+
+def named(what: str) -> str:
+    """Return the id of a message: shaped as LangGraph's are, and the same in every run."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, what))
 
 
 def _part(found: Any) -> float:
