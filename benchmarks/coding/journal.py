@@ -187,14 +187,11 @@ class Journal:
                 "goal": _part(one in view.told for one in requests),
                 "done": _part(path in view.changed for path in self.done),
                 "pending": _part(path in planned and path not in view.changed for path in wanted),
-                "anchors": _part([*(path in view.text for path in wanted), *(view.port_file == one for one in self._places())]),
+                "anchors": _part([*(path in view.text for path in wanted), *(_shows_port(view) for _ in self.facts & {"port"})]),
                 "do_not": _part(self._bans(view)),
             },
             called_open=sum(path in planned and path in self.done and path not in view.changed for path in self.done),
         )
-
-    def _places(self) -> list[str]:
-        return [PORT_FILE] if "port" in self.facts else []
 
     def _bans(self, view: View) -> list[bool]:
         found = [self.task.banned in view.bans]
@@ -210,6 +207,11 @@ class Journal:
 def named(what: str) -> str:
     """Return the id of a message: shaped as LangGraph's are, and the same in every run."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, what))
+
+
+def _shows_port(view: View) -> bool:
+    """Say whether the file that configures the port can be told: somebody says so, or both files that might stand in sight."""
+    return view.port_file == PORT_FILE or {PORT_FILE, OLD_PORT_FILE} <= set(view.contents)
 
 
 def _part(found: Any) -> float:

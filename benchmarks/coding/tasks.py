@@ -76,7 +76,7 @@ class Task:
 def told_cases() -> list[Task]:
     """Return the five cases that were told of as failures in the wild."""
     return [
-        made("told: compatibility layer, then deleted", 1, kind="rename", count=8, compactions=4, parts=("compat", "second")),
+        made("told: compatibility layer, then deleted", 1, kind="rename", count=8, compactions=5, parts=("compat", "second")),
         made("told: error codes prefixed ERR_", 2, kind="prefix", count=9, compactions=3, parts=("codes",)),
         made("told: config file opened once beside an old one", 3, kind="signature", count=9, compactions=3, parts=("port",)),
         made("told: dependency rejected for size", 4, kind="swap", count=9, compactions=3, parts=("library",)),
@@ -118,8 +118,8 @@ def made(name: str, seed: int, *, kind: str, count: int, compactions: int, parts
     second = (_refactor(rng, rng.choice(KINDS), "app", rng.randint(2, 6)),) if "second" in parts else ()
     refactors = (first, *second)
     sites = sum(len(one.sites) for one in refactors)
-    # A compaction takes the view from the trigger down to what stays: with a guard's record of the work that is about two thirds.
-    wanted = trigger * (1.15 + (compactions - 1) * 0.33)
+    # A compaction takes the view from the trigger down to what stays: with a guard's record of the work that is about two thirds, of many files more.
+    wanted = trigger * (1.15 + (compactions - 1) * (0.36 if count <= MANY else 0.3))
     size = int(min(trigger * FILE_MOST, max(150, (wanted - _ASIDE * len(parts)) / sites - _STEP)))
     files, expected = _written(rng, refactors, size, banned)
     files |= _beside(rng, parts, size)

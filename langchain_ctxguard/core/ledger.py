@@ -47,6 +47,8 @@ _BECOMES = re.compile(
     r"[\s\"'`”’」』]*(?:becomes?|became|(?:is|are) (?:now|to be|to become)|turns? into|现在是|现为|变成|变为|改为|改成|→|[-=]>)[\s\"'`“‘「『]*",
     re.IGNORECASE,
 )
+"""What stands between a value and the one it becomes."""
+
 _KIND_WORDS: tuple[tuple[FieldKind, str], ...] = (
     (FieldKind.ORDER_ID, "order|订单|采购单"),
     (FieldKind.INVOICE_ID, "invoice|bill|发票|账单"),

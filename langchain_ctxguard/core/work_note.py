@@ -22,6 +22,9 @@ _LINE = 240
 _FINISHED = 60
 """Characters for the places of what is finished: they stand among the files as well."""
 
+_TITLES = 64
+"""Characters of the titles of files, and what is said of those that are not listed."""
+
 _CLOSED_SHOWN = 4
 _ANCHORS_SHOWN = 12
 _FRAME = (
@@ -128,6 +131,7 @@ def _files(left: Mapping[str, FileState], room: int) -> str:
     names = [path + (" (removed)" if state.is_absent else "") for path, state in _by_line(left)]
     if not lines:
         return ""
+    room -= _TITLES
     with_digest = 1
     while with_digest < len(lines) and _length(lines[-with_digest - 1 :], 1) + _length(names[: -with_digest - 1], 2) <= room:
         with_digest += 1
@@ -172,7 +176,7 @@ def _told(title: str, lines: Iterable[str], *, is_rendered: bool = False) -> str
 def _newest(title: str, lines: Sequence[str], room: int) -> str:
     """Return the newest lines that fit, at least one, oldest first, and how many there are before them."""
     told = [f"- {line}" for line in lines]
-    shown = _fitting(told, room - len(title), 1) or told[-1:]
+    shown = _fitting(told, room - len(title) - _TITLES // 2, 1) or told[-1:]
     if not shown:
         return ""
     before = len(lines) - len(shown)

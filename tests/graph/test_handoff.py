@@ -128,10 +128,10 @@ def test_files_that_find_no_room_with_their_digests_are_named() -> None:
         for number, state in enumerate(files, start=1)
     ]
     made = Handoff(thread="t-1", made_at=at, made_by="harness", reason="compaction", trace=24, goal=TASK)
-    note = work_note(made, entries, room=1_600)
+    note = work_note(made, entries, room=1_200)
     assert [] == [state.path for state in files if state.path not in note]
     assert "src/part_2.py (removed)" in note
-    assert len(note) < 1_600
+    assert len(note) < 1_200
 
 
 def test_a_run_that_never_nears_a_compaction_leaves_nothing(root: Path) -> None:
