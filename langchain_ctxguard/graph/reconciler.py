@@ -14,7 +14,7 @@ from langchain_ctxguard.core.reconciling import AskedCall, mends, next_step, unt
 from langchain_ctxguard.core.redact import WITHHELD, left_of
 from langchain_ctxguard.core.redacted_status import redacted_status
 from langchain_ctxguard.core.shell_words import command_in, only_reads
-from langchain_ctxguard.core.status_text import HELD_INSTEAD, ROOM, blocked_instead, blocked_reason, held_reason, status_text
+from langchain_ctxguard.core.status_text import HELD_INSTEAD, blocked_instead, blocked_reason, held_reason
 from langchain_ctxguard.core.steps import CHANGES_NOTHING
 from langchain_ctxguard.core.worklog import files_left
 from langchain_ctxguard.domain.context_version import ContextPlace
@@ -112,25 +112,23 @@ class Reconciler:
         self._locks: Bounded[threading.Lock] = Bounded(_PLACES)
         self._guard = threading.Lock()
 
-    def status(self, place: ContextPlace, version: int, room: int = ROOM) -> str:
-        """Return the status for the model, empty where nothing was compacted; it is made once for each compaction.
+    def status(self, place: ContextPlace, version: int) -> WorkStatus | None:
+        """Return the status for the model, `None` where nothing was compacted; it is made once for each compaction.
 
         Args:
             place: The context.
             version: Its newest compaction, 0 for none.
-            room: For the text, in characters.
 
         Raises:
             StoreError: it cannot be read or written.
         """
         if self.mode == "explore" or not version:
-            return ""
+            return None
         with self._lock(place):
             state = self._stated(place, version)
         if state.stated is None or state.stated.version != version:
-            return ""
-        found = self._log.status(place, state.stated.status)
-        return "" if found is None else status_text(found, room)
+            return None
+        return self._log.status(place, state.stated.status)
 
     def held(self, call: CallAtWork, between: Callable[[], WorkWord | None] = lambda: None) -> WorkWord | None:
         """Return why a call may not run now, `None` where it may.
