@@ -12,7 +12,7 @@ from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.compile import rendered
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.identity import is_synthetic, message_keys
-from langchain_ctxguard.core.infer import after_task, infer, merged
+from langchain_ctxguard.core.infer import LIMIT, after_task, infer, merged
 from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.recalled import without_recalled
 from langchain_ctxguard.core.redact import Redaction
@@ -90,6 +90,9 @@ class Material:
     elided: dict[str, int]
     previous: StructuredSummary | None = None
     """The summary in force, as the redactor leaves it."""
+
+    ended: frozenset[str] = frozenset()
+    """Rules people said that do not stand: a later one took their place, or a person decided on them. Folded."""
 
     redactor_failure: str | None = None
     """Name of the error the application's redactor failed with: what it failed on is withheld, and no model may be asked."""
@@ -264,6 +267,7 @@ def material_of(situation: Situation, plan: Plan, at: int, elided: dict[str, int
     if redaction is not None:
         known, previous = redaction.value(known), None if previous is None else redaction.value(previous)
     units = [unit for unit in repaired.units if unit.stop <= at]
+    evidence, ended = _with_inferred(evidence_of.collect(seen, units, known), seen, keys, at, situation, plan)
     return Material(
         repaired=repaired,
         keys=keys,
@@ -275,7 +279,8 @@ def material_of(situation: Situation, plan: Plan, at: int, elided: dict[str, int
         tokens=tokens - requested,
         request=request,
         request_key=request_key,
-        evidence=_with_inferred(evidence_of.collect(seen, units, known), seen, keys, at, situation, plan),
+        evidence=evidence,
+        ended=ended,
         elided=elided,
         previous=previous,
         redactor_failure=None if redaction is None else redaction.failure,
@@ -284,10 +289,10 @@ def material_of(situation: Situation, plan: Plan, at: int, elided: dict[str, int
 
 def _with_inferred(  # noqa: PLR0917 - what is known of the messages, in the order it came about
     evidence: Evidence, messages: Sequence[BaseMessage], keys: Sequence[str], at: int, situation: Situation, plan: Plan
-) -> Evidence:
-    """Return `evidence` with the rules said in what leaves; one said in what stays ends an older one on its subject."""
+) -> tuple[Evidence, frozenset[str]]:
+    """Return `evidence` with the rules said in what leaves, and those that do not stand: one said in what stays ends an older one on its subject."""
     if plan.inferred == "off":
-        return evidence.model_copy(update={"inferred_shown": 0})
+        return evidence.model_copy(update={"inferred_shown": 0}), frozenset()
     pinned = {folded(rule.text) for rule in situation.rules}
     found = infer(messages[:at], keys[:at], start=situation.start)
     # What stays can only end what is carried.
@@ -296,7 +301,10 @@ def _with_inferred(  # noqa: PLR0917 - what is known of the messages, in the ord
     known = evidence.inferred if last_request([*messages]) is None else after_task(evidence.inferred)
     carried = tuple(rule for rule in merged(known, found, kept=kept) if folded(rule.text) not in pinned)
     shown = len(open_inferred(carried)) if plan.inferred == "pin" else 0
-    return evidence.model_copy(update={"inferred": carried, "inferred_shown": shown})
+    stands = {folded(rule.text) for rule in (*carried, *kept) if rule.status == "inferred"}
+    # Of very many rules the oldest are forgotten, which ends none.
+    ended = frozenset(words for rule in (*evidence.inferred, *found) if (words := folded(rule.text)) not in stands) if len(carried) < LIMIT else ()
+    return evidence.model_copy(update={"inferred": carried, "inferred_shown": shown}), frozenset(ended)
 
 
 def can_gain(material: Material, bounds: Bounds, situation: Situation, settings: CompactionSettings, count: CountTokens) -> bool:
