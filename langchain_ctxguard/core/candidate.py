@@ -154,9 +154,15 @@ class Bench:
     is_least: bool = False
     """Tell nothing but what must stay: rules and critical values."""
 
-    def variant(self, *, is_least: bool) -> Bench:
-        """Return the bench that tells nothing but what must stay, or does; what was read of the messages is not read again."""
-        other = replace(self, is_least=is_least)
+    def tight(self, *, is_least: bool = False) -> Bench:
+        """Return the bench that writes the record tight, or no more of it than must stay; what was read of the messages is not read again."""
+        if is_least:
+            # Both tell of the same messages, which are read before they part.
+            self.watched, self.said, self.sources  # noqa: B018
+        return self.read_by(replace(self, is_tight=True, is_bare=True, is_least=is_least))
+
+    def read_by(self, other: Bench) -> Bench:
+        """Return another bench for the same cut, which need not read the messages again."""
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name in _READ})
         return other
 

@@ -11,7 +11,7 @@ from langchain_ctxguard.core import evidence as evidence_of
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.compile import rendered
 from langchain_ctxguard.core.effects import CountTokens
-from langchain_ctxguard.core.identity import is_synthetic, message_keys
+from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.infer import LIMIT, after_task, infer, merged
 from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.recalled import without_recalled
@@ -150,6 +150,11 @@ def _most(plan: Plan) -> int:
     return max(plan.settings.summary_tokens, int(_SUMMARY_WINDOW_SHARE * plan.window))
 
 
+def unit_costs(repaired: Repaired, count: CountTokens) -> list[int]:
+    """Return the tokens of each unit."""
+    return [count(repaired.messages[unit.start : unit.stop]) for unit in repaired.units]
+
+
 def choice_of(
     situation: Situation,
     repaired: Repaired,
@@ -162,6 +167,7 @@ def choice_of(
     keep: ContextSize | None = None,
     reserve: int | None = None,
     may_shrink: bool = True,
+    costs: Sequence[int] | None = None,
 ) -> tuple[Choice, dict[str, int]]:
     """Return where to cut, and the tool results that must be shortened for the kept part to fit: call id -> characters.
 
@@ -176,10 +182,11 @@ def choice_of(
         keep: What stays raw, if not what the plan says.
         reserve: Tokens of what will stand for the rest, if not what the bounds say.
         may_shrink: Give up some of `keep`, or of results, where it does not fit.
+        costs: Tokens of each unit, where they were counted already.
     """
     messages, units = repaired.messages, repaired.units
     body = situation.head.body
-    costs = [count(messages[unit.start : unit.stop]) for unit in units]
+    costs = unit_costs(repaired, count) if costs is None else costs
     leading = situation.leading
     fixed = plan.tool_tokens + (0 if leading is None else count([leading]))
     claims = Claims(
@@ -245,7 +252,7 @@ def material_of(situation: Situation, plan: Plan, at: int, elided: dict[str, int
     """Return what a cut before `repaired.messages[at]` evicts. A carried request that a newer one supersedes leaves with it."""
     repaired = situation.repaired
     messages = repaired.messages
-    keys = message_keys(messages, start=situation.start)
+    keys = situation.keys
     body = situation.head.body
     redaction = None if plan.redact is None else Redaction(plan.redact)
     leaving = without_recalled(messages[:at])
