@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from benchmarks.coding.journal import Journal
+from benchmarks.coding.journal import Journal, named
 from benchmarks.coding.reading import TARGETS, Request, View
 from benchmarks.coding.tasks import CHOSEN, COMPAT, FAVOURITE, OLD_PORT_FILE, PORT_FILE, Refactor
 
@@ -49,11 +49,12 @@ class Engineer(BaseChatModel):
         journal: Journal = self.journal
         journal.saw(view)
         said, tool, args = next_step(view, notes="trace" in self.offered) if not journal.is_spent else ("I give up.", "", {})
+        own = named(f"said {journal.said()}")
         if not tool:
             journal.ended()
-            return ChatResult(generations=[ChatGeneration(message=AIMessage(said))])
+            return ChatResult(generations=[ChatGeneration(message=AIMessage(said, id=own))])
         call = {"name": tool, "args": args, "id": journal.called(tool, args), "type": "tool_call"}
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(f"{said} {_TALK}".strip(), tool_calls=[call]))])
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(f"{said} {_TALK}".strip(), tool_calls=[call], id=own))])
 
 
 def next_step(view: View, *, notes: bool) -> Step:
@@ -78,7 +79,8 @@ def _change(view: View, request: Request, *, notes: bool) -> Step:
     if plan is None:
         return _look(view, request)
     noted = view.noted(request.old)
-    unnoted = [path for path in plan if path not in noted]
+    # What is done is nothing to plan.
+    unnoted = [path for path in plan if path not in noted and not view.is_done(request, path)]
     said = ""
     if unnoted and notes:
         return "", "trace", {"state": "next", "text": f"edit these for `{request.old}`", "at": unnoted[:_LISTED]}

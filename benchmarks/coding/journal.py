@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -60,6 +61,7 @@ class Journal:
     _asked: set[str] = field(default_factory=set)
     _read: dict[str, str] = field(default_factory=dict)
     _calls: int = 0
+    _said: int = 0
     _pending: tuple[str, Mapping[str, Any], str] | None = None
     _spent: int = 0
 
@@ -83,6 +85,11 @@ class Journal:
         if self._seen and not set(self._seen) <= set(ids):
             self.stages.append(self._stage(view))
         self._seen = ids
+
+    def said(self) -> int:
+        """Count one more message of the agent."""
+        self._said += 1
+        return self._said
 
     def called(self, tool: str, args: Mapping[str, Any]) -> str:
         """Take notice of a step before it is taken, and return an id for its call."""
@@ -180,14 +187,11 @@ class Journal:
                 "goal": _part(one in view.told for one in requests),
                 "done": _part(path in view.changed for path in self.done),
                 "pending": _part(path in planned and path not in view.changed for path in wanted),
-                "anchors": _part([*(path in view.text for path in wanted), *(view.port_file == one for one in self._places())]),
+                "anchors": _part([*(path in view.text for path in wanted), *(_shows_port(view) for _ in self.facts & {"port"})]),
                 "do_not": _part(self._bans(view)),
             },
             called_open=sum(path in planned and path in self.done and path not in view.changed for path in self.done),
         )
-
-    def _places(self) -> list[str]:
-        return [PORT_FILE] if "port" in self.facts else []
 
     def _bans(self, view: View) -> list[bool]:
         found = [self.task.banned in view.bans]
@@ -198,6 +202,16 @@ class Journal:
         if "library" in self.facts:
             found.append(any(FAVOURITE in line and "180 MB" in line for line in view.text.splitlines()))
         return found
+
+
+def named(what: str) -> str:
+    """Return the id of a message: shaped as LangGraph's are, and the same in every run."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, what))
+
+
+def _shows_port(view: View) -> bool:
+    """Say whether the file that configures the port can be told: somebody says so, or both files that might stand in sight."""
+    return view.port_file == PORT_FILE or {PORT_FILE, OLD_PORT_FILE} <= set(view.contents)
 
 
 def _part(found: Any) -> float:

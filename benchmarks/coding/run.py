@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from benchmarks.coding import arms, workspace
 from benchmarks.coding.engineer import Engineer
-from benchmarks.coding.journal import Journal
+from benchmarks.coding.journal import Journal, named
 from benchmarks.coding.tasks import Task
 from langchain_ctxguard.core.worklog import files_left
 from langchain_ctxguard.domain.work_metrics import WorkMetrics
@@ -82,12 +85,15 @@ def run(task: Task, arm: str, origin: Path, root: Path) -> Outcome:
         warnings.simplefilter("ignore")
         chosen = arms.made(arm, root, task.trigger, stack)
         agent = create_agent(
-            Engineer(journal=journal), workspace.Tools(root, journal.ran).made(), middleware=chosen.middleware, checkpointer=InMemorySaver()
+            Engineer(journal=journal),
+            workspace.Tools(root, journal.ran).made(),
+            middleware=[Named(), *chosen.middleware],
+            checkpointer=InMemorySaver(),
         )
         state: Any = {}
         for number, text in enumerate(task.turns):
             journal.turn = number
-            state = agent.invoke({"messages": [("user", text)]}, THREAD)
+            state = agent.invoke({"messages": [HumanMessage(text, id=named(f"asked {number}"))]}, THREAD)
         handoff = chosen.handoff
         logged = None if handoff is None else set(files_left(handoff.entries("t")))
         own = None if handoff is None else handoff.metrics("t", state)
@@ -107,6 +113,16 @@ def run(task: Task, arm: str, origin: Path, root: Path) -> Outcome:
     )
     shutil.rmtree(root)
     return outcome
+
+
+class Named(AgentMiddleware[Any, Any, Any]):
+    """Gives each result the id its call has: one made up by chance is longer or shorter in tokens, and moves the compactions from run to run."""
+
+    def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        """Run the tool and name what it returned."""
+        result = handler(request)
+        result.id = named(f"result of {request.tool_call['id']}")
+        return result
 
 
 def _holds(file: Path, text: str | None) -> bool:

@@ -15,8 +15,17 @@ TRIGGERS = (8_000, 12_000, 16_000)
 _SHARES = {"port": 0.5, "library": 0.5, "compat": 0.35, "codes": 0.35, "second": 0.4}
 """How many of the tasks hold each part."""
 
+MANY = 18
+"""Files above which the smallest window is too small."""
+
 FILE_MOST = 0.4
 """Share of the trigger that one file may take."""
+
+_STEP = 260
+"""Tokens of reading and changing a file, beside what it holds."""
+
+_ASIDE = 300
+"""Tokens of what is asked beside the change, each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ class Task:
 def told_cases() -> list[Task]:
     """Return the five cases that were told of as failures in the wild."""
     return [
-        made("told: compatibility layer, then deleted", 1, kind="rename", count=8, compactions=4, parts=("compat", "second")),
+        made("told: compatibility layer, then deleted", 1, kind="rename", count=8, compactions=5, parts=("compat", "second")),
         made("told: error codes prefixed ERR_", 2, kind="prefix", count=9, compactions=3, parts=("codes",)),
         made("told: config file opened once beside an old one", 3, kind="signature", count=9, compactions=3, parts=("port",)),
         made("told: dependency rejected for size", 4, kind="swap", count=9, compactions=3, parts=("library",)),
@@ -102,15 +111,16 @@ def made(name: str, seed: int, *, kind: str, count: int, compactions: int, parts
         parts: What else is asked.
     """
     rng = random.Random(seed)  # noqa: S311 - a seed makes a task repeatable
-    trigger = rng.choice(TRIGGERS)
+    # A window that the record of so many files nearly fills is compacted at every other step.
+    trigger = rng.choice(TRIGGERS if count <= MANY else TRIGGERS[1:])
     banned = rng.choice(BANNED_FOLDERS)
     first = _refactor(rng, kind, "tests" if kind in ("test", "bump") and rng.random() < 0.5 else "src", count)
     second = (_refactor(rng, rng.choice(KINDS), "app", rng.randint(2, 6)),) if "second" in parts else ()
     refactors = (first, *second)
-    steps = sum(len(one.sites) for one in refactors) + len(parts)
-    # A compaction takes the view from the trigger down to what stays: with a guard's record of the work that is about two thirds.
-    wanted = trigger * (1.1 + (compactions - 1) * 0.36)
-    size = int(min(trigger * FILE_MOST, max(150, wanted / steps - 250)))
+    sites = sum(len(one.sites) for one in refactors)
+    # A compaction takes the view from the trigger down to what stays: with a guard's record of the work that is about two thirds, of many files more.
+    wanted = trigger * (1.15 + (compactions - 1) * (0.36 if count <= MANY else 0.3))
+    size = int(min(trigger * FILE_MOST, max(150, (wanted - _ASIDE * len(parts)) / sites - _STEP)))
     files, expected = _written(rng, refactors, size, banned)
     files |= _beside(rng, parts, size)
     ended, turns = _asked(refactors, parts, banned, files)

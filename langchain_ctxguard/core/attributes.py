@@ -116,6 +116,11 @@ _PROGRESS = re.compile(
     r"(?:(?:(?:^|: )(?P<before>[A-Za-z -]{2,40}) )?\b(?:progress|status): ?|\b(?:in|at) )(?:phase|stage|step) (?P<value>\d+ of \d+)"
     r"(?: of (?P<behind>[A-Za-z -]{2,40}))?"
 )
+_BRANCH = r"(?P<value>[\w.-]+/[\w./-]*\w)"
+_BRANCHED = re.compile(rf"^(?:[A-Z][A-Z _-]{{2,30}}: )?(?:(?:[Tt]he|[Oo]ur|[Mm]y) )?(?:[Bb]ranch) {_BRANCH} (?:is|must|stays|remains|should|holds)\b")
+_REBASED = re.compile(
+    rf"\b(?:[Ww]e|[Ii])(?:['’]ve| have)?(?: just| now)? rebased (?:it |everything |the work )?on(?:to)? (?:branch )?{_BRANCH}(?=$|[\s,;.])"
+)
 _STYLED = re.compile(
     r"\b(?P<what>answers?|repl(?:y|ies)|responses?|respond|comments?|write|use|using|prefer)\b[^,;:()]{0,20}?\b(?:in|use|using|prefer) (?:a |an |the )?"  # noqa: E501
     r"(?P<value>[\w-]+(?: [\w-]+)?) (?P<head>style|tone|format)\b",
@@ -169,6 +174,9 @@ class _Statement(NamedTuple):
     is_bound: bool = True
     """Later ones without an announcement replace it, where there is one of the attribute at a time."""
 
+    among: str = ""
+    """It replaces only a value that begins so."""
+
 
 def read_stated(stated: Sequence[Stated], messages: Iterable[tuple[str, str]]) -> tuple[Stated, ...]:
     """Return what is stated after further messages, each its origin and its text, oldest first.
@@ -186,6 +194,15 @@ def read_stated(stated: Sequence[Stated], messages: Iterable[tuple[str, str]]) -
                         book = list(_bounded(book))
                     _take(book, statement, "system" if origin == "registry" else "user" if origin == "user" else "system")
     return _bounded(book)
+
+
+def states_attribute(text: str) -> bool:
+    """Say whether a sentence states an attribute of something, a new one or another value.
+
+    >>> states_attribute("Ben reviews it now."), states_attribute("Ben looks tired.")
+    (True, False)
+    """
+    return bool(_statements(text))
 
 
 def with_values_in_force(text: str, stated: Sequence[Stated]) -> tuple[str, int]:
@@ -263,7 +280,7 @@ def _is_alone(about: frozenset[str], other: frozenset[str], one: Stated, stated:
 def _take(book: list[Stated], found: _Statement, origin: Origin) -> None:
     """Write one statement into the book."""
     same = [place for place, one in enumerate(book) if one.head == found.head and frozenset(one.about) == found.about]
-    if not same and found.is_change:
+    if not same and (found.is_change or (found.head == "phase" and found.about)):
         near = [place for place, one in enumerate(book) if one.head == found.head and _is_near(frozenset(one.about), found.about)]
         same = near if len(near) == 1 else []
     if not same:
@@ -272,6 +289,9 @@ def _take(book: list[Stated], found: _Statement, origin: Origin) -> None:
             book.append(Stated(head=found.head, about=tuple(sorted(found.about)), value=found.value, origin=origin))
         return
     held = book.pop(same[-1])
+    if not held.value.startswith(found.among):
+        book.append(held)
+        return
     is_same = held.value.casefold() == found.value.casefold()
     if is_same or _RANKS[origin] < _RANKS[held.origin] or not (found.is_change or (found.head in ONE_AT_A_TIME and found.is_bound)):
         book.append(held)
@@ -309,7 +329,10 @@ def _statements(sentence: str, *, is_told: bool = False) -> tuple[_Statement, ..
         return ()
     is_change = _CHANGE.search(sentence) is not None
     plain = sentence.strip().rstrip(".。!！;；")
-    return tuple(dict.fromkeys(_read(plain, is_change=is_change)))
+    found = tuple(dict.fromkeys(_read(plain, is_change=is_change)))
+    named = {(one.head, one.value) for one in found if one.about}
+    # "The move is at phase 3 of 6" states one thing, and says of what.
+    return tuple(one for one in found if one.about or (one.head, one.value) not in named)
 
 
 def _read(sentence: str, *, is_change: bool) -> Iterator[_Statement]:
@@ -452,6 +475,12 @@ def _fixed(sentence: str, *, is_change: bool) -> Iterator[_Statement]:
         for found in pattern.finditer(sentence):
             about = {"answer"} if head == "language" else set()
             yield _Statement(head, frozenset(about), found["value"] or found["value2"], is_change)
+    for found in _BRANCHED.finditer(sentence):
+        yield _Statement("branch", frozenset(), found["value"], is_change=False, is_bound=False)
+    for found in _REBASED.finditer(sentence):
+        # Onto a branch of the same kind: the trunk something is based on is not the branch that is worked on.
+        value = found["value"]
+        yield _Statement("branch", frozenset(), value, is_change=True, is_bound=False, among=value[: value.index("/") + 1])
     for found in _PROGRESS.finditer(sentence):
         yield _Statement("phase", _about(found["before"] or found["behind"] or ""), found["value"], is_change)
     for found in _STYLED.finditer(sentence):

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 
 from langchain_ctxguard.core.attributes import read_stated, with_values_in_force
 from langchain_ctxguard.core.bounds import bounded_evidence, bounded_summary, text_tokens, with_files_listed
 from langchain_ctxguard.core.carry_over import carried_over, copy_record, held_by
 from langchain_ctxguard.core.clean import Cleaned, clean
-from langchain_ctxguard.core.compile import Compiled, rendered, rendered_digests
+from langchain_ctxguard.core.compile import Compiled, rendered, rendered_digests, shortened
 from langchain_ctxguard.core.crossing import (
     NOTHING,
     Watched,
@@ -34,8 +34,10 @@ from langchain_ctxguard.core.invariants import Broken, broken
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import Bounds, Material, results_by_id
 from langchain_ctxguard.core.merge import Passed, merge
+from langchain_ctxguard.core.people_said import said_by_people, with_said
 from langchain_ctxguard.core.provenance import Sources, folded
 from langchain_ctxguard.core.render import (
+    copy_lines,
     open_inferred,
     render_evidence,
     render_fact,
@@ -50,7 +52,8 @@ from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import SUMMARY, escaped, text_of
 from langchain_ctxguard.core.said import rule_in
 from langchain_ctxguard.core.situation import Plan, Situation
-from langchain_ctxguard.domain.context import ContextBody, ContextHead, Cut
+from langchain_ctxguard.core.tight_fit import TightRoom, fitted
+from langchain_ctxguard.domain.context import ContextBody, ContextHead, Cut, TightForm
 from langchain_ctxguard.domain.control import ControlField, FieldChange, FieldDiff
 from langchain_ctxguard.domain.copied import Copied
 from langchain_ctxguard.domain.evidence import Evidence, Stated
@@ -63,8 +66,18 @@ from langchain_ctxguard.domain.version import FieldCounts, FieldNote, field_dige
 _NOTED = 100
 """Control fields named in a record one by one."""
 
+_LITTLE = 8
+"""A summary is cut again by one part in so many at most."""
+
+_SLACK = 4
+"""Tokens by which counts of parts and of the whole may differ."""
+
 _ROUNDS = 3
 """How often the control fields are looked for again after some were carried: those may have pushed others out."""
+
+
+_READ = ("watched", "said", "sources", "_stated", "_retold", "_fields_shown", "_kept", "_passed", "_around")
+"""What a bench reads once of the messages, whatever it makes of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +148,18 @@ class Bench:
     is_bare: bool = False
     """Carry values without the sentences they stood in."""
 
+    is_tight: bool = False
+    """Write the record in the tight form."""
+
+    is_least: bool = False
+    """Tell nothing but what must stay: rules and critical values."""
+
+    def variant(self, *, is_least: bool) -> Bench:
+        """Return the bench that tells nothing but what must stay, or does; what was read of the messages is not read again."""
+        other = replace(self, is_least=is_least)
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name in _READ})
+        return other
+
     @property
     def seconds(self) -> float:
         """How long the attempt has taken so far; 0 where nobody measures."""
@@ -166,6 +191,13 @@ class Bench:
 
     def candidate(self, cleaned: Cleaned, sources: Sources, *, dropped_keys: int = 0) -> Candidate:
         """Return the version a cleaned summary makes."""
+        if self.is_tight:
+            cleaned = replace(cleaned, summary=cleaned.summary.model_copy(update={"facts": self._with_said(cleaned.summary)}))
+        elif self.situation.head.body is not None and self.situation.head.body.tight is not None:
+            # In the ordinary form rules are quoted apart.
+            quoted = {folded(rule.text) for rule in self.material.evidence.inferred}
+            facts = tuple(fact for fact in cleaned.summary.facts if folded(fact.statement) not in quoted)
+            cleaned = replace(cleaned, summary=cleaned.summary.model_copy(update={"facts": facts}))
         made = self._made(cleaned.summary, self.bounds)
         lost = _lost(self.plan.must_keep, made.view, sources)
         missing = lost
@@ -191,6 +223,30 @@ class Bench:
             fields=counts,
             notes=_notes(made),
         )
+
+    def _with_said(self, summary: StructuredSummary) -> tuple[Fact, ...]:
+        """Return the facts of a summary with everything people said in what leaves: which of it has room is settled when the view is made."""
+        before = self.situation.head.body
+        standing = {folded(rule.text) for rule in open_inferred(self.material.evidence.inferred)}
+        known = set() if before is None else {folded(rule.text) for rule in before.evidence.inferred}
+        items = tuple(
+            Fact(statement=item.text, said_by="user", source=item.source)
+            for item in summary.open_items
+            if item.asked_by == "user" and item.source is not None and item.source not in self.material.sources
+        )
+        facts = summary.facts
+        if before is not None and before.tight is None and summary.original_goal:
+            facts = (Fact(statement=summary.original_goal, said_by="user"), *facts)
+        known_words = {folded(fact.statement) for fact in facts}
+        items = tuple(item for item in items if folded(item.statement) not in known_words)
+        pinned = [folded(rule.text) for rule in self.situation.rules]
+        return with_said((*facts, *items), self.said, ended=known - standing, pinned=pinned)
+
+    @cached_property
+    def said(self) -> tuple[Fact, ...]:
+        """What people said in what leaves now."""
+        material = self.material
+        return said_by_people(material.evicted, material.sources, material.evidence.inferred, infers=self.plan.inferred != "off")
 
     def _made(self, summary: StructuredSummary, bounds: Bounds) -> _Made:
         """Return the view of a summary with the control fields it lost carried, and the values that hold no longer marked or removed."""
@@ -296,6 +352,22 @@ class Bench:
         if self.plan.must_gain and (gain <= 0 or (gain < least and not is_full)):
             return f"The compaction would save {gain} of the {self.material.tokens} tokens it evicts; at least {int(least)} are asked for."
         return None
+
+    def with_gain(self, done: Candidate, *, tokens_before: int) -> Bench | None:
+        """Return the bench whose summary is as much shorter as a candidate saves too little; `None` where that is nothing, or more than a little."""
+        body = done.head.body
+        least = int(self.plan.settings.min_gain * self.material.tokens)
+        short = least - (tokens_before - done.tokens)
+        if not self.plan.must_gain or short <= 0 or body is None:
+            return None
+        told = sum(self.count([message]) for message in rendered(body, version=done.head.version) if message.name == SUMMARY)
+        room = min(self.bounds.summary, told) - short - _SLACK
+        return None if room < self.bounds.floor or short * _LITTLE > told else replace(self, bounds=replace(self.bounds, summary=room))
+
+    @property
+    def without_names(self) -> Bench:
+        """The bench that quotes people without the names of the messages they said it in."""
+        return replace(self, material=replace(self.material, evidence=self.material.evidence.model_copy(update={"inferred_bare": True})))
 
     def unsaid(self, done: Candidate) -> tuple[int, list[str]]:
         """Return how many rules and values of people's a view does not tell, and the lines that would tell them."""
@@ -458,6 +530,8 @@ class Bench:
     def _fitted(self, summary: StructuredSummary, bounds: Bounds, carried: tuple[str, ...] = ()) -> tuple[ContextHead, Compiled, int]:
         """Return head, view and tokens with summary and evidence shrunk until the view fits the goal, or they can shrink no further."""
         goal = self.plan.goal
+        if self.is_tight:
+            return self._tightly(summary, carried)
         head, view = self._built(summary, bounds, carried)
         tokens = self._tokens(view)
         for _ in range(8):
@@ -485,14 +559,68 @@ class Bench:
         return self.count(view.all) + self.plan.tool_tokens
 
     def _built(self, summary: StructuredSummary, bounds: Bounds, carried: tuple[str, ...]) -> tuple[ContextHead, Compiled]:
-        situation, material, kept = self.situation, self.material, self._kept
-        version = situation.head.version + 1
-        found = material.evidence.model_copy(
-            update={"fields": self._fields_shown, "carried": carried, "carried_bare": self.is_bare, "stated": self._stated[0], "retold": self._retold}
-        )
+        found = self._found(carried)
         evidence = bounded_evidence(found, max_tokens=bounds.evidence, count=self.count, carried_tokens=bounds.carried, quoted_tokens=self._quoted)
         evidence = with_files_listed(evidence, max_tokens=bounds.summary, count=self.count)
+        version = self.situation.head.version + 1
         summary = bounded_summary(summary, version=version, max_tokens=bounds.summary, count=self.count, files=listed_files(evidence))
+        return self._version(summary, evidence)
+
+    def _tightly(self, summary: StructuredSummary, carried: tuple[str, ...]) -> tuple[ContextHead, Compiled, int]:
+        """Return head, view and tokens in the tight form, with as much of what people said as has room."""
+        situation = self.situation
+        before, after = self._around
+
+        def tokens(text: str) -> int:
+            record = HumanMessage(text, name=SUMMARY, id=f"ctx-{'0' * 24}")
+            return self.count([*before, record, *after]) + self.plan.tool_tokens
+
+        room = TightRoom(
+            goal=self.plan.goal or self.plan.window,
+            tokens=tokens,
+            count=self.count,
+            version=situation.head.version + 1,
+            copy=copy_lines(self.plan.crossing.copied),
+            critical=frozenset(folded(field.raw) for field in self.watched.checked if field.origin == "user" and field.critical),
+            wanted=frozenset(map(folded, self.plan.must_keep)),
+            renewed=self._renewed,
+            is_least=self.is_least,
+        )
+        evidence = self._found(carried).model_copy(update={"carried_bare": True, "inferred_bare": True})
+        made = fitted(summary, evidence, room)
+        head, view = self._version(made.summary, made.evidence, tight=made.tight)
+        return head, view, self._tokens(view)
+
+    @cached_property
+    def _renewed(self) -> frozenset[str]:
+        """The values in force that took the place of others, folded."""
+        fields = (field.raw for field in self.watched.present if not field.is_closed and any(event.reason != "conflict" for event in field.history))
+        return frozenset(map(folded, (*fields, *(one.value for one in self._stated[1] if one.earlier))))
+
+    @cached_property
+    def _around(self) -> tuple[list[BaseMessage], list[BaseMessage]]:
+        """What stands before and after the record in the view of this cut."""
+        request = self.material.request
+        view = self.situation.view_of(ContextHead(version=0), None, self._kept.tail)
+        elided = self._kept.elided
+        kept = shortened(view.messages, elided, can_read=bool(elided) and self.plan.can_read) if elided else view.messages
+        return ([] if view.system is None else [view.system]), [*([] if request is None else [request]), *kept]
+
+    @property
+    def without_record(self) -> int:
+        """Tokens of the view of this cut without the record of what left."""
+        before, after = self._around
+        return self.count([*before, *after]) + self.plan.tool_tokens
+
+    def _found(self, carried: tuple[str, ...]) -> Evidence:
+        """Return the whole record of this cut, with the fields that are to be carried."""
+        update = {"fields": self._fields_shown, "carried": carried, "carried_bare": self.is_bare, "stated": self._stated[0], "retold": self._retold}
+        return self.material.evidence.model_copy(update=update)
+
+    def _version(self, summary: StructuredSummary, evidence: Evidence, *, tight: TightForm | None = None) -> tuple[ContextHead, Compiled]:
+        """Return the head that holds a summary and a record, and its view."""
+        situation, material, kept = self.situation, self.material, self._kept
+        version = situation.head.version + 1
         seed = canonical_json([self.plan.nonce, version, kept.cut.model_dump(), summary.model_dump(mode="json"), evidence.model_dump(mode="json")])
         body = ContextBody(
             summary=summary,
@@ -503,6 +631,7 @@ class Bench:
             can_read=bool(kept.elided) and self.plan.can_read,
             committed_at=kept.newest,
             rules_fingerprint=rules_fingerprint(situation.rules),
+            tight=tight,
         )
         body = carried_over(body, self.plan.crossing.copied)
         body = body.model_copy(update={"rendered": rendered_digests(body, render_rules(situation.rules), version=version)})

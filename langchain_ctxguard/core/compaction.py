@@ -40,6 +40,7 @@ from langchain_ctxguard.core.quoted import shown_beside, with_quotes
 from langchain_ctxguard.core.redact import WITHHELD, Redaction
 from langchain_ctxguard.core.retention import missing_rules
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_request, last_request, text_of
+from langchain_ctxguard.core.short import may_be_short, tells_too_little, tight_bench
 from langchain_ctxguard.core.shown import leaving_texts, result_texts
 from langchain_ctxguard.core.situation import Compacted, Plan, Situation
 from langchain_ctxguard.core.units import PairScan
@@ -157,13 +158,30 @@ def _bench(
             yield from _refused(record, _nothing_accepted(tokens_before, plan.limit, reason))
         return (yield from _left_alone(record, reason))
     bounds = bounds_of(situation, plan, repaired, count, tokens_before=tokens_before)
+    found = _ordinary(situation, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
+    if may_be_short(plan, is_full=is_full) and (isinstance(found, ContextBudgetError) or (isinstance(found, Bench) and tells_too_little(found))):
+        tight = tight_bench(situation, plan, bounds, count, tokens_before=tokens_before)
+        if tight is not None and plan.limit is not None:
+            if tight.least.tokens > plan.limit:
+                yield from _refused(record, _not_even_tight(tight.least, plan.limit, situation))
+            return tight.bench
+    if isinstance(found, ContextBudgetError):
+        yield from _refused(record, found)
+    return found if isinstance(found, Bench) else (yield from _left_alone(record, str(found)))
+
+
+def _ordinary(
+    situation: Situation, plan: Plan, bounds: Bounds, count: CountTokens, *, is_full: bool, tokens_before: int
+) -> Bench | ContextBudgetError | str:
+    """Return what a candidate in the ordinary form is to be made of, or why there is none: what must stay does not fit, or nothing can leave."""
+    repaired = situation.repaired
     for _ in range(_CUTS):
         choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
         needed = choice.needed - bounds.values
         if plan.limit is not None and not choice.fits and needed > plan.limit and (is_full or plan.may_fill_goal):
-            yield from _refused(record, _does_not_fit(needed, plan.limit, situation, bounds))
+            return _does_not_fit(needed, plan.limit, situation, bounds)
         if choice.at == 0 and not elided:
-            return (yield from _left_alone(record, "Nothing can leave the view: `keep`, the current request and calls in flight hold it."))
+            return "Nothing can leave the view: `keep`, the current request and calls in flight hold it."
         material = material_of(situation, plan, choice.at, elided, count)
         room = bounds.quoted + bounds.values
         bounds, material = with_quotes(bounds, material, plan, count, tokens_before=tokens_before)
@@ -173,7 +191,7 @@ def _bench(
         if bounds.quoted + bounds.values <= room:
             break
     if not is_full and plan.must_gain and not can_gain(material, bounds, situation, plan.settings, count):
-        return (yield from _left_alone(record, "What could leave the view is too little to gain anything by it."))
+        return "What could leave the view is too little to gain anything by it."
     return Bench(situation, plan, material, modest(widened(bounds, choice, plan), material, situation, count), count)
 
 
@@ -192,11 +210,8 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
         diff = done.diff
         if refused is None:
             refused = bench.verdict(done, tokens_before=tokens_before, is_full=is_full)
-            if refused is not None and done.fields.carried:
-                # The values matter more than the sentences they stood in.
-                bare = replace(bench, is_bare=True)
-                done = bare.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
-                refused = bare.verdict(done, tokens_before=tokens_before, is_full=is_full)
+            if refused is not None:
+                done, refused = _with_less(bench, asked, done, refused, is_full=is_full, tokens_before=tokens_before)
         done, refused = yield from _all_said(bench, asked, done, refused, record)
         if refused is None:
             broken = bench.broken(done)
@@ -227,6 +242,36 @@ def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRec
     yield Append(record)
     cooled = bench.situation.head.model_copy(update={"cool_down": int(tokens_before * COOL_DOWN)})
     return Compacted(cooled, before, record, fields=_standing(bench), diff=diff)
+
+
+def _with_less(
+    bench: Bench, asked: _Asked, done: Candidate, refused: str | None, *, is_full: bool, tokens_before: int
+) -> tuple[Candidate, str | None]:
+    """Return what a candidate that is refused comes to with less: a shorter summary where it saves too little, values without their sentences."""
+    if refused is not None and not is_full:
+        done, refused = _with_gain(bench, asked, done, refused, tokens_before=tokens_before)
+    if refused is not None and done.fields.carried and asked.cleaned is not None:
+        # The values matter more than the sentences they stood in.
+        bare = replace(bench, is_bare=True)
+        done = bare.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
+        refused = bare.verdict(done, tokens_before=tokens_before, is_full=is_full)
+    return done, refused
+
+
+def _with_gain(bench: Bench, asked: _Asked, done: Candidate, refused: str, *, tokens_before: int) -> tuple[Candidate, str | None]:
+    """Return a candidate that saves enough: without the names of messages, then with a summary as much shorter as it saved too little.
+
+    Where there is none, it is the one before.
+    """
+    tried, shorter = done, bench.without_names if bench.with_gain(done, tokens_before=tokens_before) is not None else None
+    for _ in range(_CUTS + 1):
+        if shorter is None or asked.cleaned is None:
+            break
+        tried = shorter.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
+        if shorter.verdict(tried, tokens_before=tokens_before, is_full=False) is None:
+            return tried, None
+        shorter = shorter.with_gain(tried, tokens_before=tokens_before)
+    return done, refused
 
 
 def _fields_settled(bench: Bench, asked: _Asked, done: Candidate) -> Generator[Effect, Answer, tuple[Bench, Candidate, str | None]]:
@@ -278,6 +323,13 @@ def _all_said(
     if budget is None or record.tokens_before <= budget or asked.cleaned is None:
         return done, refused
     number, lines = bench.unsaid(done)
+    if bench.is_tight and (number or refused is not None):
+        least = bench.variant(is_least=True)
+        done = least.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
+        refused = bench.verdict(done, tokens_before=record.tokens_before, is_full=True)
+        number, lines = bench.unsaid(done)
+        if not number:
+            return done, refused
     if not number:
         return done, refused
     room = bench.bounds.summary - bench.bounds.floor
@@ -530,6 +582,19 @@ def _does_not_fit(needed: int, budget: int, situation: Situation, bounds: Bounds
         f"What must stay in the context needs {needed} tokens and the budget is {budget}: the system prompt with {len(situation.rules)} pinned "
         f"rules, the current request and the newest messages{quoted}. Nothing was changed. Raise the budget, shorten the rules, or keep less.",
         needed=needed,
+        budget=budget,
+    )
+
+
+def _not_even_tight(least: Candidate, budget: int, situation: Situation) -> ContextBudgetError:
+    body = least.head.body
+    quoted = 0 if body is None else body.evidence.inferred_shown
+    said = f", {quoted} rules that people said" if quoted else ""
+    return ContextBudgetError(
+        f"What must stay in the context needs {least.tokens} tokens and the budget is {budget}: the system prompt with {len(situation.rules)} pinned "
+        f"rules, the current request and what follows it{said} and the critical values, written as short as can be. Nothing was changed. Raise the "
+        'budget, or give something up by name: `inferred: off` for rules people said, `on_loss: "warn"` for values.',
+        needed=least.tokens,
         budget=budget,
     )
 

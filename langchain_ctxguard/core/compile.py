@@ -13,6 +13,7 @@ from langchain_ctxguard.core.evidence import listed_files
 from langchain_ctxguard.core.recalled import READ_TOOL, shown_id
 from langchain_ctxguard.core.render import copy_lines, render_evidence, render_summary
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, is_foreign_summary, text_of
+from langchain_ctxguard.core.tight import render_tight
 from langchain_ctxguard.core.units import given_call_id, repair
 from langchain_ctxguard.domain.context import ContextBody
 from langchain_ctxguard.domain.value import digest_of
@@ -141,9 +142,12 @@ def compile_view(
 
 
 def rendered(body: ContextBody, *, version: int) -> list[BaseMessage]:
-    """Return the evidence and the summary as messages in the user role; what is empty is left out."""
+    """Return the evidence and the summary as messages in the user role; what is empty is left out. The tight form is one message."""
     messages: list[BaseMessage] = []
     copy = copy_lines(body.copied)
+    if body.tight is not None:
+        text = render_tight(body.summary, body.evidence, body.tight, copy=copy)
+        return [HumanMessage(text, name=SUMMARY, id=body.summary_id)]
     if copy or not body.evidence.is_empty:
         messages.append(HumanMessage(render_evidence(body.evidence, copy), name=EVIDENCE, id=f"{body.summary_id}-evidence"))
     if not body.summary.is_empty:

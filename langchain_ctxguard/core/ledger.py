@@ -43,6 +43,12 @@ _ENDED = re.compile(
     r"|(?P<d>[^，。；！？\n,;]{1,30}?)(?:已经?|就|都|也)?(?:取消|作废|撤销|失效|不用管|不需要|关闭|结束|不做数|不算数|不作数)(?:了|掉)?",
     re.IGNORECASE,
 )
+_BECOMES = re.compile(
+    r"[\s\"'`”’」』]*(?:becomes?|became|(?:is|are) (?:now|to be|to become)|turns? into|现在是|现为|变成|变为|改为|改成|→|[-=]>)[\s\"'`“‘「『]*",
+    re.IGNORECASE,
+)
+"""What stands between a value and the one it becomes."""
+
 _KIND_WORDS: tuple[tuple[FieldKind, str], ...] = (
     (FieldKind.ORDER_ID, "order|订单|采购单"),
     (FieldKind.INVOICE_ID, "invoice|bill|发票|账单"),
@@ -244,8 +250,17 @@ class _Book:
             if change.is_old and self._was_replaced(field, fresh):
                 continue  # "use B instead of A": B has taken its place already
             is_change = change.is_change or (old is not None and group_of(old.kind) == group_of(field.kind))
+            if is_change and old is None and place and not field.label and _is_what_changes(batch[place - 1], field, text):
+                # It replaces what it is said of, and nothing else: one named here for the first time has nothing to replace.
+                old = self._known_before(batch[place - 1], fresh)
+                is_change = old is not None
             self._take(field, fresh, is_change=is_change, replaces=old)
             old = None
+
+    def _known_before(self, field: ControlField, fresh: set[int]) -> ControlField | None:
+        """Return the field if an earlier message said its value, `None` if this one did."""
+        known = self._by_key.get(key_of(field), ())
+        return field if any(index not in fresh and not self.fields[index].is_closed for index in known) else None
 
     def _was_replaced(self, field: ControlField, fresh: set[int]) -> bool:
         """Say whether a value of this very message took the place of this one."""
@@ -500,6 +515,11 @@ def _successor(batch: list[ControlField], place: int) -> int | None:
         if group_of(batch[index].kind) == group and not is_same_field_value(batch[index], batch[place]):
             return index
     return None
+
+
+def _is_what_changes(before: ControlField, field: ControlField, text: str) -> bool:
+    """Say whether a value is said of another one of its kind right in front of it: "A becomes B"."""
+    return group_of(before.kind) == group_of(field.kind) and _BECOMES.fullmatch(text[before.stop : field.start]) is not None
 
 
 def _unit(field: ControlField) -> str:

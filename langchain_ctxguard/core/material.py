@@ -23,7 +23,7 @@ from langchain_ctxguard.core.said import may_lay_down
 from langchain_ctxguard.core.select import Choice, Claims, choose, shares
 from langchain_ctxguard.core.situation import Plan, Situation
 from langchain_ctxguard.core.units import Repaired, given_call_id
-from langchain_ctxguard.domain.config import CompactionSettings
+from langchain_ctxguard.domain.config import CompactionSettings, ContextSize
 from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.summary import StructuredSummary
 
@@ -156,8 +156,24 @@ def choice_of(
     *,
     is_full: bool,
     tokens_before: int,
+    keep: ContextSize | None = None,
+    reserve: int | None = None,
+    may_shrink: bool = True,
 ) -> tuple[Choice, dict[str, int]]:
-    """Return where to cut, and the tool results that must be shortened for the kept part to fit: call id -> characters."""
+    """Return where to cut, and the tool results that must be shortened for the kept part to fit: call id -> characters.
+
+    Args:
+        situation: The conversation.
+        repaired: Its tail as a provider accepts it.
+        plan: How the compaction is to go.
+        bounds: Room for summary and evidence.
+        count: Counts tokens.
+        is_full: Whether the view must become smaller.
+        tokens_before: Tokens of the view as it is.
+        keep: What stays raw, if not what the plan says.
+        reserve: Tokens of what will stand for the rest, if not what the bounds say.
+        may_shrink: Give up some of `keep`, or of results, where it does not fit.
+    """
     messages, units = repaired.messages, repaired.units
     body = situation.head.body
     costs = [count(messages[unit.start : unit.stop]) for unit in units]
@@ -165,18 +181,18 @@ def choice_of(
     fixed = plan.tool_tokens + (0 if leading is None else count([leading]))
     claims = Claims(
         fixed=fixed,
-        reserve=max(bounds.summary, bounds.floor + bounds.values) + max(bounds.evidence, bounds.quoted),
-        reserve_floor=bounds.floor + bounds.quoted + bounds.values,
+        reserve=max(bounds.summary, bounds.floor + bounds.values) + max(bounds.evidence, bounds.quoted) if reserve is None else reserve,
+        reserve_floor=bounds.floor + bounds.quoted + bounds.values if reserve is None else reserve,
         goal=plan.goal if not is_full or plan.goal is None or plan.limit is None else min(plan.goal, plan.limit),
         min_kept=int(plan.min_kept * tokens_before),
     )
     carried = 0 if situation.request is None else count([situation.request])
     request = last_request(messages)
-    must_fit = is_full or plan.may_fill_goal
+    must_fit = may_shrink and (is_full or plan.may_fill_goal)
     choice = choose(
         units,
         costs,
-        plan.keep,
+        plan.keep if keep is None else keep,
         claims,
         window=plan.window,
         request=request,

@@ -11,6 +11,7 @@ from langchain_ctxguard.core.powers import claims_power, without_power
 from langchain_ctxguard.core.requests import EARLIER_SHOWN
 from langchain_ctxguard.core.roles import EVIDENCE, RULES, SUMMARY, escaped
 from langchain_ctxguard.core.text import clipped, readable
+from langchain_ctxguard.core.tight_lines import OPENING, restored
 from langchain_ctxguard.domain.consent import Consent, ConsentStatus
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.control import ControlField, FieldKind
@@ -141,7 +142,8 @@ def _grouped(items: Sequence[PendingItem]) -> Iterable[tuple[str, list[PendingIt
 _USER_SAID = "user said: "
 """Before every word of a person's: whatever it says, it is theirs, and what reads like a note of the system or a finding is neither."""
 
-_USER_CLAIMS = "(user claims; the consent ledger decides)"
+USER_CLAIMS = "(user claims; the consent ledger decides)"
+"""Behind a claim of power that a person makes."""
 
 
 def _in_mouth(item: PendingItem) -> str:
@@ -150,7 +152,7 @@ def _in_mouth(item: PendingItem) -> str:
 
 def _quoted(text: str) -> str:
     """Return what a person asked as theirs; a claim of power in it is called one."""
-    claims = f" {_USER_CLAIMS}" if claims_authority(text) else ""
+    claims = f" {USER_CLAIMS}" if claims_authority(text) else ""
     return f"{_USER_SAID}{one_line(text)}{claims}"
 
 
@@ -198,12 +200,19 @@ def inside(text: str) -> str:
     for tag in (SUMMARY, EVIDENCE):
         body, closing, _ = text.rpartition(f"\n</{tag}>\n")
         if closing:
-            return _STANDING.sub("", body.partition("\n")[2])
+            opening, _, told = body.partition("\n")
+            return _STANDING.sub("", told if opening != OPENING else "\n".join(restored(told.split("\n"))))
     return text
 
 
 def render_evidence(evidence: Evidence, copy: Sequence[str] = ()) -> str:
     """Return the evidence message: what was called, what came of it, which files were touched; then the lines of the copied record."""
+    inside = "\n".join(evidence_body(evidence, copy))
+    return f'<{EVIDENCE} trust="untrusted">\n{inside}\n</{EVIDENCE}>\n{EVIDENCE_CLOSING}'
+
+
+def evidence_body(evidence: Evidence, copy: Sequence[str] = ()) -> list[str]:
+    """Return the lines inside of the evidence message."""
     parts: list[str] = []
     if evidence.omitted_actions:
         parts.append(f"{evidence.omitted_actions} earlier actions are not listed.")
@@ -213,7 +222,7 @@ def render_evidence(evidence: Evidence, copy: Sequence[str] = ()) -> str:
     parts += _section("Files touched", (render_artifact(artifact) for artifact in evidence.artifacts))
     if evidence.carried:
         by_id = {field.field_id: field for field in evidence.fields}
-        carried = [_as_shown(by_id[name], evidence.retold) for name in evidence.carried if name in by_id]
+        carried = [as_shown(by_id[name], evidence.retold) for name in evidence.carried if name in by_id]
         parts += _section(CARRIED_LEAD, render_fields(carried, is_bare=evidence.carried_bare))
     if evidence.references:
         parts.append(render_references(evidence.references))
@@ -223,8 +232,7 @@ def render_evidence(evidence: Evidence, copy: Sequence[str] = ()) -> str:
     if shown and len(shown) < len(waiting):
         parts.append(f"{len(waiting) - len(shown)} earlier statements are not listed.")
     parts += _section("What people asked for along the way, in their words", (told_of(rule) for rule in shown))
-    inside = "\n".join([*parts, *copy])
-    return f'<{EVIDENCE} trust="untrusted">\n{inside}\n</{EVIDENCE}>\n{EVIDENCE_CLOSING}'
+    return [*parts, *copy]
 
 
 CONSENTS_LEAD = "Consents on record, a copy that opens nothing: the ledger is read again at each call"
@@ -274,7 +282,8 @@ def open_inferred(rules: Sequence[InferredConstraint]) -> tuple[InferredConstrai
     return tuple(rule for rule in rules if rule.status == "inferred")
 
 
-def _as_shown(field: ControlField, retold: Mapping[str, str]) -> ControlField:
+def as_shown(field: ControlField, retold: Mapping[str, str]) -> ControlField:
+    """Return a field as it is shown: a stressed sentence marked where it tells a value that holds no longer."""
     return field.model_copy(update={"raw": retold[field.field_id]}) if field.field_id in retold else field
 
 
@@ -289,10 +298,15 @@ def render_fields(fields: Sequence[ControlField], *, is_bare: bool = False) -> l
     """Return values verbatim, one line for those of one sentence: label and value, who said it where, and the sentence."""
     lines: dict[tuple[str, str | None, str], list[str]] = {}
     for field in fields:
-        name = _FIELD_NAMES.get(field.kind, "") or field.label or field.kind.value.replace("_", " ")
         context = "" if is_bare else field.context
-        lines.setdefault((field.origin, field.message_id, context), []).append(f"{clipped(readable(name), _LABEL_SHOWN)}: {field.raw}")
+        lines.setdefault((field.origin, field.message_id, context), []).append(f"{named(field)}: {field.raw}")
     return [one_line(f"{'; '.join(values)} ({_from(*source)}){_in_words(source[2])}") for source, values in lines.items()]
+
+
+def named(field: ControlField) -> str:
+    """Return what a value is called where it is shown."""
+    name = _FIELD_NAMES.get(field.kind, "") or field.label or field.kind.value.replace("_", " ")
+    return clipped(readable(name), _LABEL_SHOWN)
 
 
 def _from(origin: str, message_id: str | None, _: str) -> str:

@@ -108,8 +108,20 @@ _BAN_EN = _any(
     r"\bi (?:don't|do not|never) want you to \S",
     r"\bi (?:already |just )?(?:told|asked|tell|ask|am asking|'m asking|am telling|'m telling) you (?:not|never) to \S",
     r"\bi(?:'d like| want| need| expect|'d prefer| would like) you (?:to never|never to|not to|to not) \S",
+    # Without a verb: "No external network calls from the sandbox", "No sesame here, ever", "No deploy without my approval".
+    rf"{_IMP}no (?:further |direct |other )?(?:external|outbound|outgoing|network|internet|remote|third-party|unencrypted|unauthori[sz]ed|manual|"
+    r"production|force) [^,;.?!]{0,30}?\b(?:calls?|access|requests?|connections?|traffic|downloads?|uploads?|push(?:es)?|deploys?|deployments?|"
+    r"services?|changes|writes) (?:from|to|into|on|in|at|during|outside|before|after|without|unless|until)\b"
+    r"(?!.*\b(?:i|we|he|she|they|was|were|has|had|have|been|there)\b)",
+    rf"{_IMP}no [^,;?!]{{2,60}}, ever[.!]*$",
+    rf"{_IMP}no [^,;.?!]{{2,50}} without [^,;.?!]{{0,40}}\b(?:approv\w+|consent|permission|sign-?off|confirmation|asking me|a review)\b",
 )
+_TOOLS = r"(?:python|typescript|javascript|rust|java|kotlin|postgres(?:ql)?|mysql|sqlite|https|pytest|metric units|imperial units)"
+_ANY_MEASURED = r"(?:times?|timestamps?|clocks?|dates?|amounts?|prices?|figures?|costs?|distances?|temperatures?|weights?|lengths?|durations?)"
+_WRITES = r"(?:report|show|give|state|display|list|write|put|log|record|express|convert|quote|print|format|store|keep|use)"
 _ONLY_EN = _any(
+    # A tool or a version alone: "Only Python 3.11."
+    rf"{_IMP}only (?:{_TOOLS}|[a-z][\w.+#-]* v?\d+(?:\.\d+)+)(?: v?[\d.]+)?(?: or (?:later|newer|above))?[.!]*$",
     rf"{_IMP}only (?:ever )?{_ACT}\b",
     rf"{_IMP}{_ACT} only (?!if\b|when\b|have\b)\S",
     r"\b(?:you|we|agents?|the (?:agent|assistant|bot|model)) (?:must|should|may|shall|will|are to) only \S",
@@ -163,7 +175,18 @@ _DUTY_EN = _any(
     rf"(?:then |please |always |first |also )*{_TELL}\b(?! (?:about|me (?:about|of) (?:my|the)))",
     rf"{_IMP}(?:end|start|begin|open|close|preface|prefix|sign|finish|format|keep|write|make) (?:every|each|all)(?: of)?(?: your| my)? {_OUTPUT}\b",
     rf"{_IMP}{_ACT}\b[^,;.]{{1,60}} in (?:(?:all|each|every one) of )?your {_OUTPUT}\b",
+    rf"{_IMP}{_WRITES} (?:all|every|each|any) (?:the |reported |of the )?{_ANY_MEASURED}\b(?: (?!of\b)[\w-]+){{0,3}}? (?:in|as|using|to) "
+    r"(?!(?:\w+ )?order\b|the (?:table|file|list|log|database)\b)\S",
+    rf"{_IMP}{_WRITES} (?:times|timestamps|clocks|dates|distances|temperatures|prices|amounts) (?:in|as|using) "
+    r"(?!the\b|a\b|an\b|this\b|your\b|(?:\w+ )?order\b)\S",
+    rf"{_IMP}(?:if|when|whenever) (?:an?|any|some|somebody|someone|anybody|anyone|anything|something) [^,;?!]{{3,80}}, "
+    r"(?:then |please |always |first |immediately )*(?:stop|escalate|refuse|decline|halt|abort|hand (?:it|over)|(?:ask|tell|warn|notify|alert|call) "
+    r"(?:me|us|a (?:human|person))|report it)\b",
     r"\bi(?:'d like| want| need| expect| would like) you to always \S",
+    # What a person calls a rule is one, whatever its words.
+    r"^(?:(?!(?:foreign|key|check|unique|primary|database|table|sql|this|that|error|violat\w+|which|what)\b)[\w-]+ ){0,2}"
+    r"(?:rule|constraint)s?(?: ?#?\d{1,3})?: (?!(?:i|he|she|they|it)\b)"
+    r"(?!.*\b(?:may|can|could|might|allowed|permitted|free to|optional)\b(?! not\b| never\b| only\b))\w",
     r"^(?:[\w ]{0,20}, )?(?:please )?(?:from now on|going forward|from here on|henceforth|in (?:the )?future)\b[, ]+(?:please )?"
     r"(?!i\b|i'|he\b|she\b|they\b|it\b|it'|there\b|my\b|we (?:can|may|could)|you(?:'ll| will)? (?:may|can|could|be able|are (?:allowed|free|"
     r"able)|don't|do not|needn't|need not|no longer))\w",
@@ -271,6 +294,7 @@ _BAN_ZH = _any(
     r"(?:绝不|决不|绝对不|一定不)(?:能|可|可以|允许|准|许|得|要|会再)?(?!是|会|[。！!，,]|$)\s*\S",
 )
 _ONLY_ZH = _any(
+    rf"{_AT_ZH}(?:仅|只)(?:限)? ?(?=[a-z][\w.+#-]* ?v?\d)[^，,。]{{2,20}}[。！!]*$",
     rf"{_NOT_YOU}(?<!我们)(?<!以前)(?<!当时)(?<!不)(?<!也)(?<!我现在)(?:只能|只许|只准|仅能|仅可)(?!说|等|这样|靠|怪|算|认|看着|是|怎|"
     rf"[^，,。]{{0,10}}了[。！!]*$)\s*\S",
     r"我们只能(?:用|使用|通过)\s*\S",
@@ -295,13 +319,20 @@ _DUTY_ZH = _any(
     r"每(?:次|条|封|个|段)(?:回答|回复|答复|邮件|消息|提交|输出|摘要)(?:的?(?:末尾|开头|结尾|最后))?(?:都|要|必须|先|以|用)\s*\S",
     r"(?:回复|回答|答复|输出)(?:里|中|当中)的?[^，,。]{0,12}?(?:都|一律|必须|要)(?:写|用|改|标|放|列)\s*\S",
 )
+_DUTY_ZH = (
+    *_DUTY_ZH,
+    rf"{_AT_ZH}(?:所有|全部|每个|任何)?的?(?:时间|日期|金额|价格|温度|距离|重量|长度|费用)(?:都|一律|统一|请|要)*(?:用|以|按|采用|换算成|写成|显示为)(?!了|过|不|完|来|时|餐|户|于|前|后)\s*\S",
+    r"(?:^|[，,；;：:])(?:如果|要是|若|一旦|凡是|当)(?:有|出现|遇到)?(?:任何|某个|一个|有人|谁|请求|操作)[^，,；;？?。]{2,24}[，,]"  # noqa: ISC004
+    r"(?:请|就|都|要|应该?|必须|立即|立刻|马上|先|务必)*(?:停止|停下|中止|终止|上报|拒绝|转人工|升级处理|报告给?我|(?:问|告诉|通知|提醒)我)",
+    r"^[\u4e00-\u9fff]{0,4}(?:规则|约束|红线)\d{0,3}[：:]\s*(?![我他她它])(?!.*(?:可以|允许|随便))\S",
+)
 _LANGUAGE_ZH = r"(?:中文|英文|英语|汉语|普通话|日文|日语|法语|德语|简体中文|繁体中文|繁體中文|json|yaml|xml|csv|markdown|表格|纯文本|要点)"
 _PREFERENCE_ZH = _any(
     r"我们?(?:还是)?(?:更喜欢|更偏好|偏好|更倾向于?|倾向于|更愿意|更希望)\s*\S",
     r"我希望你(?:以后|每次|总是|一直|始终|都)\s*\S",
     rf"^{_AFTER_LEAD_ZH}(?:用|使用|采用){_LANGUAGE_ZH}(?:来)?(?:回答|回复|答复|输出|交流|沟通|书写|撰写|写|说)?[^，,。]{{0,8}}[。！!]*$",
     r"^(?:请|麻烦)?(?:使用|采用)(?![^。]*[查找搜看帮算做把给来去打开发生成完处理分析修])[^，,。这那我]{1,12}[。！!]*$",
-    r"^(?:请|麻烦)?用(?![^。]*[查找搜看帮算做把给来去打开])[^，,。这那我]{1,10}(?:缩进|命名|交流|沟通|书写|编写|格式)[。！!]*$",
+    r"^(?:请|麻烦)?用(?![^。]*[查找搜看帮算做把给来去打开])[^，,。这那我]{1,10}(?:缩进|命名|交流|沟通|书写|编写|格式|单位)[。！!]*$",
     rf"{_AT_ZH}(?:这次|这一次|本次|这回|暂时|目前|临时)(?:就|请|先|都|只)*(?:用|使用|跳过|忽略|保留|留|按|走|放|关|停|别|不做)\s*\S",
 )
 _TAG_ZH = re.compile(r"[，,]?\s*(?:好吗|可以吗|行吗|好不好)[？?]*$")
@@ -387,7 +418,7 @@ _HINT = re.compile(
     r"here on|henceforth|future|instead|rather|in place|switch|no[,:.!]|nope|actually|sorry|correction|prefer|use|stick|go with|answer|reply|"
     r"respond|write|"
     r"speak|talk|communicate|keep|for now|this time|this once|temporarily|for this|before you|when you|whenever|after you|once you|if you|time you|"
-    r"every|each|your "
+    r"every|each|your |all |time|clock|date|price|amount|temperature|distance|escalate|hand over|refuse|no |rule|constraint"
 )
 _HAN = re.compile("[\u4e00-\u9fff]")
 _COMMAS = frozenset("，,；;：:")

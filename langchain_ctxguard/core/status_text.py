@@ -23,24 +23,25 @@ _LEAST = 3
 _OUTSIDE = {"new": "new", "changed": "changed", "gone": "gone", "as_committed": "as in the last commit again"}
 
 
-def status_text(status: WorkStatus, room: int = ROOM) -> str:
+def status_text(status: WorkStatus, room: int = ROOM, *, nothing: str = "nothing is on record yet") -> str:
     """Return in words where the work stands, what is gravest first; of long lists what there is room for, and how many more.
 
     Args:
         status: What was found.
         room: In characters. What names a contradiction and the first lines of each list are shown whatever it is.
+        nothing: What is said where there is nothing to list.
     """
     text = _Text(room)
     text.add([f"Current task: {_line(clipped(status.task, 2 * _TEXT_SHOWN))}"] if status.task.strip() else [])
     text.list("Contradictions: files that are not as the work log says", [contradiction_line(one) for one in status.contradictions])
     text.add([] if status.check is None else _check_lines(status.check, is_blamed=status.is_blamed, room=min(_OUTPUT_SHOWN, room // 4)))
-    text.list("Not in effect", [_item_line(one) for one in status.not_in_effect])
+    text.list("Not in effect", [item_line(one) for one in status.not_in_effect])
     text.list("Changed outside of the recorded steps", [_outside_line(one) for one in status.outside])
-    text.list("Said to be done, but no recorded step shows it", [_item_line(one) for one in status.claimed])
+    text.list("Said to be done, but no recorded step shows it", [item_line(one) for one in status.claimed])
     text.list("Also", [_line(note) for note in status.notes])
-    text.list("In effect, need not be done again", [_item_line(one) for one in status.in_effect], is_newest=True)
+    text.list("In effect, need not be done again", [item_line(one) for one in status.in_effect], is_newest=True)
     what = "The work log was held against the workspace after the compaction"
-    return "\n".join([f"{what}:", *text.lines] if text.lines else [f"{what}: nothing is on record yet."])
+    return "\n".join([f"{what}:", *text.lines] if text.lines else [f"{what}: {nothing}."])
 
 
 class _Text:
@@ -103,7 +104,7 @@ def blocked_reason(check: CheckSeen | None, command: str) -> str:
     """Return why a failing check denies a call."""
     outcome = "fails" if check is None or check.outcome == "failed" else "does not end in time"
     code = f" (exit code {check.exit_code})" if check is not None and check.exit_code is not None else ""
-    return f"the check `{clipped(readable(command), 120)}` {outcome}{code}, and passed before this work began"
+    return f"the check `{clipped(readable(command), 120)}` {outcome}{code}, and passed before"
 
 
 def blocked_instead(may_mend: Sequence[str], output: str = "") -> str:
@@ -123,11 +124,7 @@ def _check_lines(check: CheckResult, *, is_blamed: bool, room: int) -> list[str]
             return []
         case "failed" | "timed_out":
             what = f"failed with exit code {check.exit_code}" if check.outcome == "failed" else check.why
-            blame = (
-                " It passed before this work began: until it passes again, only files it or a contradiction names may be changed."
-                if is_blamed
-                else ""
-            )
+            blame = " It passed before: until it passes again, only files it or a contradiction names may be changed." if is_blamed else ""
             return [f"Check: {_line(what)}.{blame}", *(["It said:", _output(check.output, room)] if check.output.strip() else [])]
 
 
@@ -144,17 +141,18 @@ def _output(text: str, room: int) -> str:
     return "\n".join(reversed(shown))
 
 
-def _item_line(item: StatusItem) -> str:
+def item_line(item: StatusItem) -> str:
+    """Return a step or an open item in one line, with its first places."""
     trace = "" if item.trace is None else f"[{trace_name(item.trace)}] "
-    where = f" @ {_places(item.places)}" if item.places else ""
+    where = f" @ {first_places(item.places)}" if item.places else ""
     note = "" if item.is_compared else " (nothing in the workspace to hold it against)"
     return f"{trace}{_line(clipped(item.text, _TEXT_SHOWN))}{where}{note}"
 
 
-def _places(places: tuple[CodePlace, ...]) -> str:
+def first_places(places: tuple[CodePlace, ...], room: int = _TEXT_SHOWN) -> str:
     """Return the first places, each whole: the beginning of a path is another path."""
     shown = 1
-    while shown < len(places) and len(written_places(places[: shown + 1])) <= _TEXT_SHOWN:
+    while shown < len(places) and len(written_places(places[: shown + 1])) <= room:
         shown += 1
     more = f" and {len(places) - shown} more" if shown < len(places) else ""
     return f"{_line(clipped(written_places(places[:shown]), 2 * _TEXT_SHOWN))}{more}"

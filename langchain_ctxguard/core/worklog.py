@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_ctxguard.domain.approval import arguments_digest
+from langchain_ctxguard.domain.code_place import CodePlace
 from langchain_ctxguard.domain.summary import Decision
 from langchain_ctxguard.domain.value import canonical_json, digest_of
 from langchain_ctxguard.domain.worklog import FileState, WorkEntry, WorkState
@@ -50,6 +51,19 @@ def open_entries(entries: Sequence[WorkEntry]) -> tuple[WorkEntry, ...]:
         if entry.said_by == "harness" and entry.files and all(left.get(state.path, 0) > entry.number for state in entry.files)
     }
     return tuple(entry for entry in entries if entry.state in (WorkState.NEXT, WorkState.BLOCKED) and entry.number not in closed)
+
+
+def closed_entries(entries: Sequence[WorkEntry]) -> tuple[WorkEntry, ...]:
+    """Return what was next and was closed since by whoever said so, oldest first: nothing but their word says that it is finished."""
+    closed = {number for entry in entries for number in entry.closes}
+    return tuple(entry for entry in entries if entry.state is WorkState.NEXT and entry.number in closed)
+
+
+def places_done_since(entries: Sequence[WorkEntry], number: int, places: Sequence[CodePlace]) -> frozenset[CodePlace]:
+    """Return the places at which a step stands that came after an entry. A step on a file is none at each symbol in it."""
+    later = [entry for entry in entries if entry.state is WorkState.DONE and entry.number > number]
+    at = {str(place) for entry in later for place in entry.places} | {state.path for entry in later for state in entry.files}
+    return frozenset(place for place in places if str(place) in at)
 
 
 def decisions_in(entries: Sequence[WorkEntry]) -> tuple[Decision, ...]:

@@ -30,6 +30,13 @@ class Cut(Value):
     """Key of the last message before the cut: serves when everything kept was removed since."""
 
 
+class TightForm(Value):
+    """The record is written in as few words as say it, because the budget was short: one message with one frame, no mark before each line."""
+
+    left_out: NonNegativeInt = 0
+    """Sentences people said that left with this version and found no room even so."""
+
+
 class ContextBody(Value):
     """What a version shows in place of the evicted messages."""
 
@@ -56,14 +63,17 @@ class ContextBody(Value):
     rendered: tuple[str, ...] = ()
     """Digests of the pins, evidence and summary texts: a list that holds them is a view of this version."""
 
+    tight: TightForm | None = None
+    """Set where the record is written tight; `None` for the ordinary form."""
+
     copied: Copied | None = None
     """The record as it was when this version was made, for the reader of the context. Only `core.carry_over.carried_over` puts it here."""
 
     @model_serializer(mode="wrap")
     def _without_no_copy(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # A version without a copy is written as it was before there were copies: its digest is what other versions name.
+        # A version without a copy is written as it was before there were copies: its digest is what other versions name. So with the tight form.
         data: dict[str, Any] = dump(self)
-        return data if data.get("copied") is not None else {name: value for name, value in data.items() if name != "copied"}
+        return {name: value for name, value in data.items() if value is not None or name not in {"copied", "tight"}}
 
     @field_serializer("summary")
     def _small(self, summary: StructuredSummary) -> dict[str, Any]:

@@ -9,8 +9,10 @@ from langchain_ctxguard.backends.workspace.check import WorkCheck
 from langchain_ctxguard.backends.workspace.folder import Workspace
 from langchain_ctxguard.core.effects import CallAtWork, Ran, WorkWord
 from langchain_ctxguard.domain.context_version import ContextPlace
+from langchain_ctxguard.domain.reconcile import WorkStatus
 from langchain_ctxguard.domain.worklog import WorkEntry
 from langchain_ctxguard.errors import ConfigurationError
+from langchain_ctxguard.graph.first_contents import FirstContents
 from langchain_ctxguard.graph.reconciler import Reconciler
 from langchain_ctxguard.graph.repeats import RepeatGuard
 
@@ -31,9 +33,9 @@ class AtWork:
         """Take notice of what a call came to."""
         self.repeats.after(call, ran)
 
-    def status(self, thread: str, namespace: str, version: int, room: int) -> str:
-        """Return what a look at the workspace found, in words for the context of this version."""
-        return self.reconciler.status(ContextPlace(thread=thread, namespace=namespace), version, room)
+    def status(self, thread: str, namespace: str, version: int) -> WorkStatus | None:
+        """Return what a look at the workspace found for the context of this version, `None` where nobody looked."""
+        return self.reconciler.status(ContextPlace(thread=thread, namespace=namespace), version)
 
 
 def check_in(root: Path | None, command: Sequence[str] | str | None, *, timeout_s: float, leave_out: str) -> WorkCheck | None:
@@ -48,6 +50,11 @@ def check_in(root: Path | None, command: Sequence[str] | str | None, *, timeout_
         msg = "A check runs in a folder of this machine, and this workspace is none. Pass the folder, or leave `check` out."
         raise ConfigurationError(msg)
     return WorkCheck(command, Workspace(root, leave_out=(leave_out,)), timeout_s=timeout_s)
+
+
+def first_contents_in(root: Path | None, *, leave_out: str, keeps_contents: bool) -> FirstContents | None:
+    """Return what remembers the files of a folder before they are changed, `None` where the workspace is no folder of this machine."""
+    return None if root is None else FirstContents(Workspace(root, leave_out=(leave_out,)), keeps_contents=keeps_contents)
 
 
 def numbered_entries(entries: Callable[[str], Sequence[WorkEntry]]) -> Callable[[str], tuple[WorkEntry, ...]]:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from langchain_ctxguard.domain.reconcile import WorkStatus
 from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.reading import Call
 from langchain_ctxguard.ports import WorkRecord
@@ -20,6 +21,9 @@ class Coding(Protocol):
 
     def named(self, thread: str, namespace: str) -> str:
         """Return what the stable prefix says of where hand-overs and work log lie: the same text in every call of a thread."""
+
+    def nears(self, call: Call, *, is_near: bool) -> None:
+        """Take notice of a model call: whether a compaction may come soon, or there was one. Far from one, nothing is looked at yet."""
 
     def preparing(self, call: Call, model: Any) -> Callable[[], None] | None:
         """Return what is to be done before a compaction, `None` for nothing."""
@@ -41,8 +45,8 @@ class Coding(Protocol):
 class Reconciling(WorkRecord, Protocol):
     """Compares what the work log shows with the workspace, after a compaction and before the next change."""
 
-    def status(self, thread: str, namespace: str, version: int, room: int) -> str:
-        """Return what a look at the workspace found, in words for the context of this version, in so many characters; empty: nothing to say.
+    def status(self, thread: str, namespace: str, version: int) -> WorkStatus | None:
+        """Return what a look at the workspace found for the context of this version, `None` where nobody looked.
 
         It is asked at each model call of a compacted context, and looks anew once for each version.
         """

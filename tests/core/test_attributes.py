@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_ctxguard import compact_messages
-from langchain_ctxguard.core.attributes import REMEMBERED, read_stated, with_values_in_force
+from langchain_ctxguard.core.attributes import REMEMBERED, read_stated, states_attribute, with_values_in_force
 from langchain_ctxguard.domain.evidence import Evidence, Stated
 
 CHANGES = [
@@ -38,6 +38,8 @@ CHANGES = [
     ("The region for the archive is eu-west-1.", "Region for the archive: us-east-2", "eu-west-1", "us-east-2"),
     ("The working branch is feature/alpha.", "We switched to branch feature/omega.", "feature/alpha", "feature/omega"),
     ("We work on branch feature/alpha.", "The branch has changed to feature/omega.", "feature/alpha", "feature/omega"),
+    ("Branch spike/amber-1 is based on the old base.", "We rebased onto spike/birch-2; the tests come next.", "spike/amber-1", "spike/birch-2"),
+    ("The harbour upgrade is at phase 2 of 5.", "Harbour progress: phase 3 of 5.", "2 of 5", "3 of 5"),
     ("Answer in French.", "From now on, answer in Spanish.", "French", "Spanish"),
     ("Please answer in Socratic style.", "My preferred answer style is Laconic.", "Socratic", "Laconic"),
     ("I want verbose answers.", "I would rather get short answers.", "verbose", "short"),
@@ -244,3 +246,18 @@ def test_a_quote_is_stored_as_it_was_said() -> None:
     _, second, head = _compacted_twice("You must report all times in UTC.", "From now on, report all times in Pacific time.")
     assert "You must report all times in [now: Pacific time]" in second
     assert "You must report all times in UTC." in str(head)
+
+
+def test_work_rebased_onto_the_trunk_is_still_on_its_branch() -> None:
+    """Only a branch of the same kind takes the place of another."""
+    words = "Branch spike/amber-1 must stay unpushed."
+    stated = read_stated((), [("user", words), ("user", "We rebased onto origin/main.")])
+    assert with_values_in_force(words, stated) == (words, 0)
+
+
+def test_the_phases_of_two_things_are_two() -> None:
+    """A phase is that of what the sentence names; a word both share names neither."""
+    words = "The importer is at phase 1 of 3. The harbour upgrade is at phase 2 of 5. The office upgrade is at phase 4 of 6."
+    stated = read_stated((), [("user", words), ("user", "Upgrade progress: phase 5 of 6.")])
+    assert with_values_in_force(words, stated) == (words, 0)
+    assert states_attribute("The importer is at phase 1 of 3.")

@@ -64,6 +64,23 @@ def test_two_things_stay_two_fields(first: str, second: str) -> None:
     assert [[], []] == [history for _, history in shown(ledger_of(first, second).fields)]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (
+            'The error code "E238" becomes "ERR_238".',
+            'The error code "E428" becomes "ERR_428".',
+            [("E238", []), ("ERR_238", []), ("E428", []), ("ERR_428", [])],
+        ),
+        ("The order is ORD-1, beside it ORD-7.", "ORD-1 becomes ORD-2.", [("ORD-2", ["ORD-1"]), ("ORD-7", [])]),
+        ("订单是 ORD-1，另一个是 ORD-7。", "ORD-1 改为 ORD-2。", [("ORD-2", ["ORD-1"]), ("ORD-7", [])]),
+    ],
+)
+def test_what_a_value_is_said_of_is_what_it_replaces(first: str, second: str, expected: list[tuple[str, list[str]]]) -> None:
+    """A value that another one becomes is replaced where somebody had said it before, and nothing else of its kind is."""
+    assert expected == shown(ledger_of(first, second).fields)
+
+
 def test_the_same_word_about_two_orders_is_two_values() -> None:
     """The total of ORD-2 does not replace the total of ORD-1; a later total of ORD-1 does."""
     ledger = ledger_of("Order ORD-1, the total is $40.", "Order ORD-2, the total is $70.", "For ORD-1 the total is now $45.")

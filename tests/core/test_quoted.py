@@ -51,22 +51,22 @@ def test_what_stays_is_not_told_in_the_summary() -> None:
 
 
 def test_a_budget_without_room_for_the_rules_is_refused_with_both_numbers() -> None:
-    """Nothing is lost unseen; what the error says is needed is enough, but for a little."""
-    with pytest.raises(ContextBudgetError, match=r"needs (\d+) tokens and the budget is 150") as failed:
-        compact_messages(spoken(), budget=150)
+    """Nothing is lost unseen, and what the error says is needed is the truth: so much is enough."""
+    with pytest.raises(ContextBudgetError, match=r"needs (\d+) tokens and the budget is 100") as failed:
+        compact_messages(spoken(), budget=100)
     needed = failed.value.needed
     assert needed is not None
-    assert needed > 150
-    view = shown(spoken(), budget=int(needed * 1.3))
-    assert all(rule in view[EVIDENCE] for rule in RULES)
+    assert needed > 100
+    view = shown(spoken(), budget=needed)
+    assert all(rule.rstrip(".") in view[SUMMARY] for rule in RULES)
 
 
 def test_rules_can_be_given_up_by_name() -> None:
     """Whoever says that rules are not looked for gets the smaller context."""
     config = GuardConfig.from_dict({"inferred": "off", "control_fields": {"on_loss": "warn"}})
     with pytest.raises(ContextBudgetError):
-        compact_messages(spoken(), budget=250)
-    assert compact_messages(spoken(), budget=250, config=config).tokens_after <= 250
+        compact_messages(spoken(), budget=100)
+    assert compact_messages(spoken(), budget=100, config=config).tokens_after <= 100
 
 
 def test_critical_values_people_gave_are_not_lost_in_a_budget() -> None:
@@ -75,10 +75,11 @@ def test_critical_values_people_gave_are_not_lost_in_a_budget() -> None:
         ("user", f"The invoice of client {name} is {number} EUR.") for number, name in enumerate(("Ada", "Bea", "Cem", "Dov", "Eva"), start=2_001)
     ]
     messages = [*values, *[("user", f"{TALK[turn % 3]} Turn {turn}.") for turn in range(60)]]
-    with pytest.raises(ContextBudgetError, match="the budget is 160"):
-        compact_messages(messages, budget=160)
-    view = "\n".join(shown(messages, budget=500).values())
-    assert all(str(number) in view for number in range(2_001, 2_006))
+    with pytest.raises(ContextBudgetError, match="the budget is 60"):
+        compact_messages(messages, budget=60)
+    for budget in (160, 500):
+        view = "\n".join(shown(messages, budget=budget).values())
+        assert all(str(number) in view for number in range(2_001, 2_006))
 
 
 def test_quotes_have_room_where_the_record_has_none() -> None:

@@ -18,7 +18,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.store.memory import InMemoryStore
 
 from langchain_ctxguard import CompactContext, ContextGuard, Extensions, GuardConfig, GuardedState, GuardStore, Handoff, HandoffGuard, PolicyToolNode
-from langchain_ctxguard.core.worklog_text import work_note
+from langchain_ctxguard.core.work_note import work_note
 from langchain_ctxguard.domain.summary import Decision, SummaryDraft
 from langchain_ctxguard.domain.value import digest_of
 from langchain_ctxguard.domain.worklog import FileState, WorkEntry
@@ -128,10 +128,10 @@ def test_files_that_find_no_room_with_their_digests_are_named() -> None:
         for number, state in enumerate(files, start=1)
     ]
     made = Handoff(thread="t-1", made_at=at, made_by="harness", reason="compaction", trace=24, goal=TASK)
-    note = work_note(made, entries, room=2_560)
+    note = work_note(made, entries, room=1_200)
     assert [] == [state.path for state in files if state.path not in note]
     assert "src/part_2.py (removed)" in note
-    assert len(note) < 2_560
+    assert len(note) < 1_200
 
 
 def test_a_run_that_never_nears_a_compaction_leaves_nothing(root: Path) -> None:

@@ -106,7 +106,7 @@ def test_the_status_stands_in_the_context_until_the_next_compaction(root: Path, 
     assert len(notes) > 2
     assert 1 == len({tuple(note) for note in notes})
     assert "The work log was held against the workspace after the compaction" in notes[0][0]
-    assert "In effect, need not be done again:\n- [TRACE-001]" in notes[0][0]
+    assert "Done and in effect; do not do it again:\n- [TRACE-001]" in notes[0][0]
 
 
 def test_calls_of_one_message_are_held_together(root: Path) -> None:

@@ -10,6 +10,7 @@ from langchain_core.tools import BaseTool, tool
 
 from langchain_ctxguard import ContextGuard, Extensions, HandoffGuard
 from langchain_ctxguard.backends.store import GuardStore
+from langchain_ctxguard.core.status_text import status_text
 from langchain_ctxguard.domain.config import CompactionSettings, GuardConfig
 from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.reconcile import ReconcileState
@@ -88,7 +89,8 @@ class Desk:
 
     def shown(self) -> str:
         """Return the status a model call shows."""
-        return self.handoff.reconciler.status(ContextPlace(thread="t"), self.version)
+        found = self.handoff.reconciler.status(ContextPlace(thread="t"), self.version)
+        return "" if found is None else status_text(found)
 
     def call(self, name: str, /, call_id: str | None = None, **args: Any) -> ToolMessage:
         """Call a tool and return its result."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from langchain_ctxguard.backends.extractive.lines import INTENT_LENGTH, Item, Question, Wish, signs_in
 from langchain_ctxguard.backends.extractive.reading import Reading
-from langchain_ctxguard.backends.worth import ANSWERED, PENDING, QUESTION, SETTLED, STRESSED, choice_worth
 from langchain_ctxguard.core.sentences import Sign, has_value, key_of, sentences
 from langchain_ctxguard.core.terms import covers, terms
 from langchain_ctxguard.core.text import clipped
+from langchain_ctxguard.core.worth import ANSWERED, PENDING, QUESTION, SETTLED, STRESSED, choice_worth
 
 _CANDIDATES = 300
 """Open items looked at, newest first."""

@@ -6,11 +6,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from langchain_ctxguard.backends.worth import STRESSED
 from langchain_ctxguard.core.left_out import Kind, kind_shown
 from langchain_ctxguard.core.render import render_decision, render_fact, render_item
 from langchain_ctxguard.core.roles import Speaker
 from langchain_ctxguard.core.sentences import Sentence, Sign, around_values, signs_of, without_courtesy
+from langchain_ctxguard.core.worth import STRESSED
 from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem
 
 INTENT_LENGTH = 600

@@ -13,7 +13,6 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.backends.extractive.choices import decided_in, decision_of
 from langchain_ctxguard.backends.extractive.lines import INTENT_LENGTH, Item, Question, Quote, Section, Wish, signs_in
 from langchain_ctxguard.backends.extractive.must_keep import origin_of
-from langchain_ctxguard.backends.worth import ACCEPTED, ANSWER, ERROR, Standing, choice_worth, worth
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import is_acknowledgement, is_formula
 from langchain_ctxguard.core.recalled import is_faded
@@ -21,6 +20,7 @@ from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note
 from langchain_ctxguard.core.sentences import Sentence, Sign, has_value, key_of, refers_back, sentences, signs_of, values_in, without_courtesy
 from langchain_ctxguard.core.terms import is_question
 from langchain_ctxguard.core.text import clipped
+from langchain_ctxguard.core.worth import ACCEPTED, ANSWER, ERROR, Standing, choice_worth, worth
 from langchain_ctxguard.domain.origin import Origin
 from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary
 

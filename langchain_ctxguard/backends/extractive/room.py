@@ -13,7 +13,6 @@ from langchain_ctxguard.backends.extractive.lines import INTENT_LENGTH, Item, Qu
 from langchain_ctxguard.backends.extractive.must_keep import kept_verbatim
 from langchain_ctxguard.backends.extractive.reading import Reading
 from langchain_ctxguard.backends.extractive.values import Latest, Told, carried_for, latest_values
-from langchain_ctxguard.backends.worth import MUST_KEEP, URGENT
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.left_out import Kind, counted
 from langchain_ctxguard.core.merge import CLOSED_LENGTH
@@ -22,6 +21,7 @@ from langchain_ctxguard.core.requests import EARLIER_SHOWN, INTENTS_KEPT, asked_
 from langchain_ctxguard.core.roles import calls_of, text_of
 from langchain_ctxguard.core.sentences import key_of, shape_of, values_in
 from langchain_ctxguard.core.text import clipped
+from langchain_ctxguard.core.worth import MUST_KEEP, URGENT
 from langchain_ctxguard.domain.summary import PendingItem, StructuredSummary, SummaryDraft
 from langchain_ctxguard.errors import ContextBudgetError
 from langchain_ctxguard.ports import SummaryRequest, TokenCounter

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from langchain_ctxguard.backends.worth import ERROR, Standing, worth
 from langchain_ctxguard.core.sentences import Sentence, signs_of
+from langchain_ctxguard.core.worth import ERROR, Standing, worth
 from langchain_ctxguard.domain.origin import Origin
 
 

@@ -1,0 +1,101 @@
+"""Which tests reach which line, how long each takes, and which are run for a mutant."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from benchmarks.mutants.sample import CORE, ROOT, Mutant, lines_of
+
+LONGEST_S = 90.0
+"""Seconds of tests that are run for one mutant at most: the nearest first, then the quickest."""
+
+Lines = dict[str, dict[int, list[str]]]
+
+
+class Reach:
+    """What a run of all tests without a fault showed."""
+
+    def __init__(self, lines: Lines, seconds: dict[str, float]) -> None:
+        """Take what was seen.
+
+        Args:
+            lines: By module and line, the tests that ran it.
+            seconds: By test that passed, how long it took.
+        """
+        self._lines, self._seconds = lines, seconds
+
+    def tests_of(self, mutant: Mutant) -> list[str]:
+        """Return the tests that reach the statement of a mutant. What runs at import is reached by all that reach something that may use it."""
+        by_line = self._lines.get(mutant.module, {})
+        found = {test for line in lines_of(mutant) for test in by_line.get(line, ())} or self._of_module(mutant.module)
+        near = self._near(mutant.module)
+        ordered = sorted((test for test in found if test in self._seconds), key=lambda test: (test.split("::")[0] not in near, self._seconds[test]))
+        return self._affordable(ordered)
+
+    def seconds_of(self, tests: Iterable[str]) -> float:
+        """Return how long tests take without a fault."""
+        return sum(self._seconds[test] for test in tests)
+
+    def _affordable(self, tests: Sequence[str]) -> list[str]:
+        found, spent = [], 0.0
+        for test in tests:
+            spent += self._seconds[test]
+            if spent > LONGEST_S and found:
+                break
+            found.append(test)
+        return found
+
+    def _of_module(self, module: str) -> set[str]:
+        names = [module, *self._importers.get(module, ())]
+        return {test for name in names for tests in self._lines.get(name, {}).values() for test in tests}
+
+    def _near(self, module: str) -> frozenset[str]:
+        pattern = re.compile(rf"core\.{module} import|core import [^\n]*\b{module}\b")
+        paths = sorted((ROOT / "tests" / "core").glob("test_*.py"))
+        return frozenset(path.relative_to(ROOT).as_posix() for path in paths if pattern.search(path.read_text(encoding="utf-8")))
+
+    @cached_property
+    def _importers(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in CORE.glob("*.py"):
+            for name in re.findall(r"langchain_ctxguard\.core\.(\w+) import", path.read_text(encoding="utf-8")):
+                found.setdefault(name, []).append(path.stem)
+        return found
+
+
+def seen(items: Sequence[Any], out: Path) -> None:
+    """Run tests without a fault under a tracer, and write down what they reach; those that fail are left out."""
+    import coverage
+
+    from benchmarks.mutants.server import run_items
+
+    tracer = coverage.Coverage(data_file=None, include=[f"{CORE}/*"], config_file=False, messages=False)
+    tracer.start()
+    passed = {
+        test: seconds for test, is_good, seconds in run_items(items, each=lambda item: tracer.switch_context(item.nodeid), is_patient=True) if is_good
+    }
+    tracer.stop()
+    data = tracer.get_data()
+    lines = {
+        Path(path).stem: {line: [test for test in tests if test in passed] for line, tests in data.contexts_by_lineno(path).items()}
+        for path in data.measured_files()
+    }
+    out.write_text(json.dumps({"lines": lines, "seconds": passed}), encoding="utf-8")
+
+
+def read(paths: Iterable[Path]) -> Reach:
+    """Read what several processes saw."""
+    lines: Lines = {}
+    seconds: dict[str, float] = {}
+    for path in paths:
+        part = json.loads(path.read_text(encoding="utf-8"))
+        seconds |= part["seconds"]
+        for module, by_line in part["lines"].items():
+            for line, tests in by_line.items():
+                lines.setdefault(module, {}).setdefault(int(line), []).extend(tests)
+    return Reach(lines, seconds)

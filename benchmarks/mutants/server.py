@@ -1,0 +1,169 @@
+"""A pytest session that has everything loaded, and forks a child for each mutant: what a mutant costs is the tests that reach it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.mutants.reach import Reach
+from benchmarks.mutants.sample import CORE, ROOT, Mutant, change_of, mutated, source_of
+from benchmarks.mutants.swap import functions, load_anew, put_in
+
+TESTS = (
+    "tests/core",
+    "tests/domain",
+    "tests/test_compact.py",
+    "tests/test_compact_fields.py",
+    "tests/test_compact_hostile.py",
+    "tests/test_compact_redaction.py",
+    "tests/test_engine.py",
+)
+PLAIN = (
+    "-q",
+    "-q",
+    "--disable-warnings",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:xdist",
+    "-s",
+    "-o",
+    "addopts=--import-mode=importlib --strict-markers",
+    "-o",
+    "filterwarnings=default",
+)
+_LONGEST_S = 150.0
+
+
+class _Failures:
+    """Notices whether a test failed."""
+
+    def __init__(self) -> None:
+        self.has_failed = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a failure of a test or of what it stands on."""
+        self.has_failed = self.has_failed or report.failed
+
+
+class _Server:
+    """Runs something in place of the session's tests."""
+
+    def __init__(self, work: Callable[[pytest.Session], None]) -> None:
+        self._work = work
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Do the work; the session runs no test itself."""
+        self._work(session)
+        return True
+
+
+def serve(work: Callable[[pytest.Session], None]) -> int:
+    """Collect the tests, and do the work where they would have been run."""
+    os.chdir(ROOT)
+    return int(pytest.main([*PLAIN, *TESTS], plugins=[_Server(work)]))
+
+
+def run_items(
+    items: Sequence[pytest.Item], *, each: Callable[[pytest.Item], None] = lambda _: None, is_patient: bool = False
+) -> list[tuple[str, bool, float]]:
+    """Run tests one after the other, up to the first that fails, and return for each whether it passed and its seconds."""
+    found: list[tuple[str, bool, float]] = []
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        each(item)
+        failures = _Failures()
+        item.config.pluginmanager.register(failures)
+        start = time.perf_counter()
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        found.append((item.nodeid, not failures.has_failed, time.perf_counter() - start))
+        item.config.pluginmanager.unregister(failures)
+        if failures.has_failed and not is_patient:
+            break
+    return found
+
+
+def in_child(work: Callable[[], int], longest_s: float) -> int | None:
+    """Do something in a fork, and return its code; `None` where it took too long and was ended."""
+    child = os.fork()
+    if child == 0:
+        code = 3
+        try:
+            os.setsid()
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.dup2(null, 2)
+            code = work()
+        finally:
+            os._exit(code)
+    deadline = time.monotonic() + longest_s
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            os.killpg(child, signal.SIGKILL) if _is_group(child) else None
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+def _is_group(child: int) -> bool:
+    try:
+        os.killpg(child, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def judge(session: pytest.Session, mutants: Sequence[Mutant], reach: Reach, out: Path) -> None:
+    """Put each mutant in, run what reaches it, and write down what became of it."""
+    items = {item.nodeid: item for item in session.items}
+    known = functions()
+    with out.open("a", encoding="utf-8") as file:
+        for mutant in mutants:
+            start = time.monotonic()
+            tests = [test for test in reach.tests_of(mutant) if test in items]
+            outcome = _outcome(mutant, tests, items, known, min(_LONGEST_S, 15 + 6 * reach.seconds_of(tests))) if tests else "unreached"
+            verdict = {
+                "mutant": asdict(mutant),
+                "outcome": outcome,
+                "change": change_of(mutant),
+                "tests": len(tests),
+                "seconds": time.monotonic() - start,
+            }
+            print(json.dumps(verdict), file=file, flush=True)
+
+
+def _outcome(mutant: Mutant, tests: Sequence[str], items: dict[str, pytest.Item], known: Any, longest_s: float) -> str:
+    changed = mutated(mutant)
+    assert changed is not None
+    source = source_of(mutant.module)
+
+    def work() -> int:
+        if put_in(source, changed, str(CORE / f"{mutant.module}.py"), known):
+            return 0 if all(passed for _, passed, _ in run_items([items[test] for test in tests])) else 1
+        load_anew(mutant.module, changed)
+        return int(pytest.main([*PLAIN, "-x", *dict.fromkeys(test.split("::")[0] for test in tests)], plugins=[_Chosen(tests)]))
+
+    code = in_child(work, longest_s)
+    return "timeout" if code is None else "survived" if code == 0 else "killed"
+
+
+class _Chosen:
+    """Keeps the chosen tests of a session, in their order."""
+
+    def __init__(self, tests: Sequence[str]) -> None:
+        self._at = {test: at for at, test in enumerate(tests)}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out what was not chosen."""
+        items[:] = sorted((item for item in items if item.nodeid in self._at), key=lambda item: self._at[item.nodeid])
