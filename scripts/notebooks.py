@@ -1,8 +1,7 @@
 """Run the notebooks in clean kernels, without a key and without a network, and write their outputs, or check that they show what comes out.
 
     python scripts/notebooks.py --check            every notebook shows what it prints today
-    python scripts/notebooks.py --write            run them, and write those that show something else
-    python scripts/notebooks.py --write FILE...    run these, and write what came out, pictures too
+    python scripts/notebooks.py --write [NAME...]  run them, and write what came out
 
 Needs the dependency group `docs`. Each runs in an empty folder. What differs from run to run (ids, times, addresses, folders) counts as equal, and of
 a picture only that there is one: what it shows is printed beside it.
@@ -159,8 +158,8 @@ def written(notebook: Mapping[str, Any]) -> str:
     return json.dumps(in_lines(notebook), ensure_ascii=False, indent=1) + "\n"
 
 
-def visited(path: Path, *, is_check: bool, is_asked_for: bool = False) -> list[str]:
-    """Run one notebook; return what is wrong with it, and write it where something is, or it was asked for, and may be written."""
+def visited(path: Path, *, is_check: bool) -> list[str]:
+    """Run one notebook; return what is wrong with it, and write it where something is and may be written."""
     committed = tidy(json.loads(path.read_text(encoding="utf-8")))
     try:
         ran = run(committed)
@@ -170,7 +169,7 @@ def visited(path: Path, *, is_check: bool, is_asked_for: bool = False) -> list[s
     complaints = [fault for fault in found if " complains: " in fault]
     if is_check or complaints:
         return found if is_check else complaints
-    if found or is_asked_for:
+    if found:
         path.write_text(written(ran), encoding="utf-8")
     return []
 
@@ -186,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = False
     for path in given.names or sorted(NOTEBOOKS.glob("*.ipynb")):
         started = time.monotonic()
-        found = visited(path, is_check=given.check, is_asked_for=bool(given.names))
+        found = visited(path, is_check=given.check)
         failed = failed or bool(found)
         print(f"{path.name}: {'wrong' if found else 'fine'}, {time.monotonic() - started:.0f} s")
         for fault in found:
