@@ -31,7 +31,7 @@ types: $(VENV)/.dev ## mypy, strict
 docs: $(VENV)/.docs ## numbers in the docs are the measured ones; examples and notebooks run; the site builds, in build/site, and fits a telephone
 	$(BIN)/python scripts/numbers.py --check
 	$(BIN)/python scripts/picture.py --check
-	$(BIN)/pytest tests/test_docs.py tests/test_docs_howto.py tests/test_readme.py tests/scripts/test_site.py
+	$(BIN)/pytest tests/test_docs.py tests/test_docs_blocks.py tests/test_docs_howto.py tests/test_readme.py tests/scripts/test_site.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python scripts/check_narrow.py build/site
 	$(BIN)/python scripts/notebooks.py --check
