@@ -52,9 +52,9 @@ def check_in(root: Path | None, command: Sequence[str] | str | None, *, timeout_
     return WorkCheck(command, Workspace(root, leave_out=(leave_out,)), timeout_s=timeout_s)
 
 
-def first_contents_in(root: Path | None, *, leave_out: str, keeps_contents: bool) -> FirstContents | None:
+def first_contents_in(root: Path | None, *, leave_out: str, is_new: Callable[[str], bool], keeps_contents: bool) -> FirstContents | None:
     """Return what remembers the files of a folder before they are changed, `None` where the workspace is no folder of this machine."""
-    return None if root is None else FirstContents(Workspace(root, leave_out=(leave_out,)), keeps_contents=keeps_contents)
+    return None if root is None else FirstContents(Workspace(root, leave_out=(leave_out,)), is_new=is_new, keeps_contents=keeps_contents)
 
 
 def numbered_entries(entries: Callable[[str], Sequence[WorkEntry]]) -> Callable[[str], tuple[WorkEntry, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -18,6 +19,8 @@ from langchain_ctxguard.records.reconcile import ReconcileLog
 
 _KNOWN = 1_000
 _THREADS = 64
+_FRESH_S = 120.0
+"""Seconds for which the check need not run again in a workspace that is the same: as long as a compaction with a model takes."""
 
 
 class LookedAt(Protocol):
@@ -76,7 +79,7 @@ class Baseline:
         self._check = check
         self._first = first
         self._taken = taken
-        self._fresh: Bounded[tuple[str, CheckResult]] = Bounded(_THREADS)
+        self._fresh: Bounded[tuple[float, str, CheckResult]] = Bounded(_THREADS)
 
     def take(self, root: ContextPlace) -> None:
         """Put the workspace on record as it was before the agent changed anything in it; does nothing where that was done.
@@ -105,7 +108,9 @@ class Baseline:
         """Return what the check came to at the first look, if the workspace is still the same; said once."""
         known = self._fresh.get(thread)
         self._fresh.drop(thread)
-        return known[1] if known is not None and known[0] and known[0] == survey.fingerprint else None
+        if known is None or time.monotonic() - known[0] > _FRESH_S:
+            return None
+        return known[2] if known[1] and known[1] == survey.fingerprint else None
 
     def _checked(self, thread: str, entries: Sequence[WorkEntry], survey: Survey) -> tuple[CheckSeen | None, int]:
         """Return what the check came to, and after how many steps; where steps may have broken it, what it came to before them."""
@@ -113,7 +118,7 @@ class Baseline:
             return None, 0
         left = files_left(entries)
         result = self._check.run(known=tuple(dict.fromkeys([*left, *list(survey.marks)[:_KNOWN]])), before=survey)
-        self._fresh.put(thread, (survey.fingerprint, result))
+        self._fresh.put(thread, (time.monotonic(), survey.fingerprint, result))
         if not left or result.outcome == "passed":
             return CheckSeen.of(result), max((entry.number for entry in entries), default=0) if left else 0
         contents = None if self._first is None else self._first.of(thread, list(left))

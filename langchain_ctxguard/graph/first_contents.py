@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from langchain_ctxguard.domain.workspace import FileFact
-from langchain_ctxguard.graph.bounded import Bounded
 
 _THREADS = 64
 _MOST_OF_FILE = 2_000_000
 _MOST_OF_THREAD = 16_000_000
 """Bytes that are kept; of a thread whose files are larger nobody knows what was."""
+
+_MOST_IN_ALL = 64_000_000
+"""Bytes that are kept of all threads: beyond it those seen longest ago are forgotten."""
 
 
 class Readable(Protocol):
@@ -42,16 +45,18 @@ class _First:
 class FirstContents:
     """Remembers files before they are changed. Losing it costs what a check said then, never a decision."""
 
-    def __init__(self, files: Readable, *, keeps_contents: bool = True) -> None:
+    def __init__(self, files: Readable, *, is_new: Callable[[str], bool] = lambda _: True, keeps_contents: bool = True) -> None:
         """Bind the files.
 
         Args:
             files: The workspace.
+            is_new: Says of a thread that no step of it is known: of one that took some before, nobody saw what was.
             keeps_contents: Whether anybody may have to ask what a file held; else it is kept alone when the first call came.
         """
         self._files = files
+        self._is_new = is_new
         self._keeps_contents = keeps_contents
-        self._threads: Bounded[_First] = Bounded(_THREADS)
+        self._threads: OrderedDict[str, _First] = OrderedDict()
         self._lock = threading.Lock()
 
     def see(self, thread: str, names: Iterable[str]) -> None:
@@ -59,27 +64,31 @@ class FirstContents:
         with self._lock:
             first = self._threads.get(thread)
             if first is None:
-                first = _First(time.time_ns(), is_whole=self._keeps_contents)
-                self._threads.put(thread, first)
+                first = self._threads[thread] = _First(time.time_ns(), is_whole=self._keeps_contents and self._is_new(thread))
+            self._threads.move_to_end(thread)
             for name in names:
                 if first.is_whole and name not in first.contents:
                     self._keep(first, name)
+            while len(self._threads) > 1 and (len(self._threads) > _THREADS or sum(one.size for one in self._threads.values()) > _MOST_IN_ALL):
+                self._threads.popitem(last=False)
 
     def _keep(self, first: _First, name: str) -> None:
         fact = self._files.fact(name)
-        first.size += fact.size or 0
+        size = fact.size or 0
         if fact.kind == "absent":
             first.contents[name] = None
             return
-        if fact.kind == "file" and (fact.size or 0) <= _MOST_OF_FILE and first.size <= _MOST_OF_THREAD:
+        if fact.kind == "file" and size <= _MOST_OF_FILE and first.size + size <= _MOST_OF_THREAD:
             try:
                 first.contents[name] = self._files.content(name)
             except OSError:
                 pass
             else:
+                first.size += size
                 return
         first.is_whole = False
         first.contents.clear()
+        first.size = 0
 
     def of(self, thread: str, names: Collection[str]) -> Mapping[str, bytes | None] | None:
         """Return what files held before the thread's first step on each, `None` where that is not known of all of them."""
@@ -91,9 +100,11 @@ class FirstContents:
 
     def began_ns(self, thread: str) -> int | None:
         """Return when the first call came that might change something, `None` where nobody saw it. In nanoseconds, as files have it."""
-        first = self._threads.get(thread)
-        return None if first is None else first.began_ns
+        with self._lock:
+            first = self._threads.get(thread)
+            return None if first is None else first.began_ns
 
     def forget(self, thread: str) -> None:
         """Forget a thread: nobody has to ask any more."""
-        self._threads.drop(thread)
+        with self._lock:
+            self._threads.pop(thread, None)

@@ -128,7 +128,12 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
             extensions=turns.extensions,
         )
         self.nearness = Nearness()
-        first = first_contents_in(self.workspace.root, leave_out=folder.strip("/"), keeps_contents=self.check is not None)
+        first = first_contents_in(
+            self.workspace.root,
+            leave_out=folder.strip("/"),
+            is_new=lambda thread: not self.watch.all(thread),
+            keeps_contents=self.check is not None and mode == "auto",
+        )
         self.watch = WorkWatch(
             self.workspace.files,
             self.worklog,

@@ -162,16 +162,23 @@ def test_a_check_that_passes_at_the_first_look_is_blamed_from_then_on(root: Path
     assert is_held(desk.write("c.py", "c = 2\n"))
 
 
-@pytest.mark.parametrize("why", ["killed", "too large"])
+@pytest.mark.parametrize("why", ["killed", "too large", "too much in all"])
 def test_where_nobody_knows_what_was_before_nothing_is_blamed(root: Path, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that died took it along; of large files it is not kept."""
     if why == "too large":
         monkeypatch.setattr(first_contents, "_MOST_OF_THREAD", 3)
+    if why == "too much in all":
+        monkeypatch.setattr(first_contents, "_MOST_IN_ALL", 10)
     desk = far(root, f"sqlite:///{root.parent / 'guard.db'}")
     desk.write("a.py", "a = BROKEN\n")
     desk.handoff.watch.save("t")
     if why == "killed":
         desk.killed()
+        desk.handoff.nearness.note("t", is_near=False)
+    if why == "too much in all":
+        desk.handoff.nearness.note("t-2", is_near=False)
+        desk.handoff.watch._touching("t-2", ["b.py", "c.py"])
+    desk.write("a.py", "a = BROKEN AGAIN\n")
     assert "nobody knows whether the check failed before this work began" in compacted(desk)
     assert not is_held(desk.write("b.py", "b = 2\n"))
 
