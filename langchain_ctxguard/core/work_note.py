@@ -120,9 +120,9 @@ def _closed_line(entry: WorkEntry) -> str:
 def _done(handoff: Handoff, status: WorkStatus | None, room: int) -> str:
     """Return the newest steps: those found in effect where somebody looked, else those the hand-over has."""
     if status is None:
-        lines = [item_line(StatusItem(text=item.text, places=item.places, trace=item.trace)) for item in handoff.done]
-        return _newest("Done; do not do it again", lines, room)
-    return _newest("Done and in effect; do not do it again", [item_line(item) for item in status.in_effect], room)
+        done = [StatusItem(text=item.text, places=item.places, trace=item.trace) for item in handoff.done]
+        return _newest("Done; do not do it again", done, room)
+    return _newest("Done and in effect; do not do it again", status.in_effect, room)
 
 
 def _files(left: Mapping[str, FileState], room: int) -> str:
@@ -173,11 +173,18 @@ def _told(title: str, lines: Iterable[str], *, is_rendered: bool = False) -> str
     return "\n".join([f"{title}:", *items]) if items else ""
 
 
-def _newest(title: str, lines: Sequence[str], room: int) -> str:
-    """Return the newest lines that fit, at least one, oldest first, and how many there are before them."""
-    told = [f"- {line}" for line in lines]
-    shown = _fitting(told, room - len(title) - _TITLES // 2, 1) or told[-1:]
+def _newest(title: str, items: Sequence[StatusItem], room: int) -> str:
+    """Return the newest items that fit, at least one, oldest first, and how many there are before them."""
+    shown: list[str] = []
+    left = room - len(title) - _TITLES // 2
+    # A log may be long, and this is asked at each model call: what is not shown is not written.
+    for item in reversed(items):
+        line = f"- {item_line(item)}"
+        left -= len(line) + 1
+        if shown and left < 0:
+            break
+        shown.insert(0, line)
     if not shown:
         return ""
-    before = len(lines) - len(shown)
+    before = len(items) - len(shown)
     return "\n".join([f"{title}{f' (and {before} before these)' if before else ''}:", *shown])
