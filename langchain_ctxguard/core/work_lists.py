@@ -12,8 +12,11 @@ from langchain_ctxguard.domain.reconcile import StatusItem
 from langchain_ctxguard.domain.worklog import FileState
 
 _FILES = "Files as they were left"
-_COUNTED = 48
-"""Characters that say how many are not listed, with what stands in front of names."""
+_COUNTED = 26
+"""Characters that say how many are not listed."""
+
+_NAMING = len(_FILES) + _COUNTED + 26
+"""Characters around names."""
 
 
 def steps_and_files(title: str, steps: Sequence[StatusItem], left: Mapping[str, FileState], room: int) -> str:
@@ -35,23 +38,22 @@ def _steps(title: str, steps: Sequence[StatusItem], names: Mapping[str, str], ro
     """Return the lines of the newest steps that leave room for the names of all other files, and these names."""
     shown: list[str] = []
     unnamed = dict(names)
-    used = len(title) + len(_FILES) + 2 * _COUNTED + _length(unnamed)
+    used = len(title) + _COUNTED + _length(unnamed)
     for item in reversed(steps):
         line = f"- {item_line(item)}"
         # A list of places may have been cut.
-        told = [place.path for place in item.places if place.path in unnamed] if written_places(item.places) in line else []
-        used += len(line) + 1 - _length({path: unnamed[path] for path in told})
-        if shown and used > room:
+        told = {place.path: unnamed[place.path] for place in item.places if place.path in unnamed} if written_places(item.places) in line else {}
+        used += len(line) + 1 - _length(told)
+        if shown and used + (_NAMING if len(unnamed) > len(told) else 0) > room:
             break
         shown.insert(0, line)
-        for path in told:
-            unnamed.pop(path, None)
+        unnamed = {path: name for path, name in unnamed.items() if path not in told} if told else unnamed
     return shown, unnamed
 
 
 def _files(left: Mapping[str, FileState], names: Mapping[str, str], unnamed: dict[str, str], room: int) -> str:
     """Return how the newest files were left, with what they held where there is room for that, and the names of those that stand nowhere else."""
-    room -= len(_FILES) + _COUNTED
+    room -= _NAMING
     waiting = _length(unnamed)
     digests: list[str] = []
     for path, state in reversed(list(left.items())):
