@@ -306,6 +306,19 @@ def test_a_line_of_python_in_the_text_calls_what_there_is() -> None:
                 assert {one.arg for one in call.keywords} <= set(taken), line
 
 
+FOLDERS = "backends|benchmarks|cli|core|docs|domain|examples|graph|labelled|langchain_ctxguard|memory|notebooks|records|report|scripts|testing|tests"
+NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./-]+)`")
+
+
+@pytest.mark.parametrize("page", [page for page in EVERYWHERE if page != "CONTRIBUTING.md"])
+def test_each_file_a_page_names_is_there(page: str) -> None:
+    """From the root, the package or the benchmarks; or it is one the reader has just saved."""
+    saved = {title for _, title, _ in blocks(page)}
+    places = (ROOT, ROOT / "langchain_ctxguard", ROOT / "benchmarks")
+    named = set(NAMED.findall(FENCE.sub("", text_of(page)))) - saved
+    assert [] == sorted(name for name in named if not any((place / name).exists() for place in places))
+
+
 def test_tables_that_are_spoken_of_in_sql_exist() -> None:
     """Each name of a table of ours, wherever a page writes it."""
     grants = "\n".join(grant for page in PAGES for grant in re.findall(r"^ {4}GRANT .*$", text_of(page), re.MULTILINE))

@@ -80,9 +80,9 @@ def run_items(
         each(item)
         failures = _Failures()
         item.config.pluginmanager.register(failures)
-        start = time.perf_counter()
+        start = time.process_time()
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        found.append((item.nodeid, not failures.has_failed, time.perf_counter() - start))
+        found.append((item.nodeid, not failures.has_failed, time.process_time() - start))
         item.config.pluginmanager.unregister(failures)
         if failures.has_failed and not is_patient:
             break
