@@ -9,10 +9,10 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types docs wheel install-check lowest server-check bench bench-quick bench-full fix clean
+.PHONY: help demo test lint types docs wheel install-check lowest server-check compose-check bench bench-quick bench-full fix clean
 
 help: ## list the recipes
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.package ## an order assistant, compacted three ways
 	@$(BIN)/ctxguard demo $(ARGS)
@@ -28,11 +28,12 @@ lint: $(VENV)/.dev ## ruff, its formatter, and the floors
 types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
-docs: $(VENV)/.docs ## numbers in the docs are the measured ones; examples and notebooks run; the site builds, in build/site
+docs: $(VENV)/.docs ## numbers in the docs are the measured ones; examples and notebooks run; the site builds, in build/site, and fits a telephone
 	$(BIN)/python scripts/numbers.py --check
 	$(BIN)/python scripts/picture.py --check
-	$(BIN)/pytest tests/test_docs.py tests/test_docs_howto.py tests/test_readme.py tests/scripts/test_site.py
+	$(BIN)/pytest tests/test_docs.py tests/test_docs_blocks.py tests/test_docs_howto.py tests/test_readme.py tests/scripts/test_site.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python scripts/check_narrow.py build/site
 	$(BIN)/python scripts/notebooks.py --check
 
 wheel: $(VENV)/.dev ## the wheel holds the package and nothing else
@@ -48,6 +49,9 @@ server-check: $(VENV)/.install ## a guarded agent in LangGraph's development ser
 	@test -x $(VENV)/server/bin/langgraph || $(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/server
 	$(BIN)/uv pip install --quiet --python $(VENV)/server/bin/python --editable . --group server
 	$(VENV)/server/bin/python scripts/check_server.py
+
+compose-check: $(VENV)/.dev ## the order service as its Dockerfile and compose.yaml say, without Docker; needs CTXGUARD_TEST_POSTGRES
+	$(BIN)/python scripts/check_compose.py
 
 bench: $(VENV)/.dev ## every benchmark that needs no server, in under 20 minutes; writes benchmarks/results and the numbers in the docs
 	$(BIN)/python -m benchmarks $(ARGS)

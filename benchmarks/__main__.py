@@ -67,6 +67,7 @@ PARTS = (
     _module("consents", is_short=False, quick=None),
     _module("storage", is_short=False, quick=None),
     _module("coding", is_short=False),
+    _module("trajectories", is_short=False),
     _module("soak", is_short=False, quick=None),
     _module("mutants", is_short=False, quick=None),
     _search("search-core", "tests/core"),

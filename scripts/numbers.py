@@ -62,7 +62,12 @@ def table(result: dict[str, Any], *, name: str) -> str:
     lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
     lines += ["| " + " | ".join(shown(row.get(column)).replace("|", r"\|") for column in columns) + " |" for row in result["rows"]]
     versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items())
-    return "\n" + "\n".join(lines) + f"\n\nMeasured: {result['measured']} Against: {result['against']} Versions: {versions}.\n"
+    return "\n" + "\n".join(lines) + f"\n\nMeasured: {_ended(result['measured'])} Against: {_ended(result['against'])} Versions: {versions}.\n"
+
+
+def _ended(sentence: str) -> str:
+    """Return a sentence with its full stop."""
+    return sentence if sentence.endswith(".") else f"{sentence}."
 
 
 def measured(marker: str) -> str:

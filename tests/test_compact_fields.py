@@ -97,6 +97,32 @@ def test_a_changed_value_leaves_the_summary() -> None:
     assert 1 == done.record.fields.changed
 
 
+STANDS = ("human", "And as I said: order ORD-7712, by 2026-12-15, for 5万元.")
+"""Says it all once more, in a message that stays: nothing is lost."""
+
+
+@pytest.mark.parametrize("told", ["The deadline is 2026-12-25.", "截止日期是2026年12月25日。", "The budget is 6万元."])
+def test_another_value_under_the_name_of_a_field_leaves_the_summary_though_nothing_is_lost(told: str) -> None:
+    """What was said stands in a message that is kept; the sentence with the other value does not enter beside it."""
+    said = ("human", "The deadline is 2026-12-15, the budget is 5万元.")
+    kept = ("human", "Once more: the deadline is 2026-12-15, the budget is 5万元.")
+    done = compact_messages([*conversation(said), ("ai", "Noted."), kept], keep=("turns", 1), summarizer=telling(told))
+
+    assert not done.diff.lost
+    assert told not in shown(done)
+
+
+@pytest.mark.parametrize("told", ["The parcel reaches Lund on 2026-12-25.", "Its value was put at 60,000 CNY.", "ORD-7713 goes to Lund."])
+def test_a_value_nobody_said_without_a_name_stands_as_a_claim_beside_what_was_said(told: str) -> None:
+    """It may be about something else: it is marked and counted. Where what was said stands nowhere else, it is taken for that and leaves."""
+    done = compact_messages([*conversation(ORDER), ("ai", "Noted."), STANDS], keep=("turns", 1), summarizer=telling(told))
+
+    assert f"- [claimed by ai] {told}" in shown(done)
+    assert 1 == done.record.fields.added
+    assert STANDS[1] in shown(done)
+    assert told not in shown(compacted(ORDER, summarizer=telling(told)))
+
+
 def test_on_change_accept_lets_the_new_value_stand() -> None:
     """The record counts it all the same."""
     done = compacted(ORDER, config={"on_change": "accept"}, summarizer=telling("The budget is 8万元.", "Order ORD-7712 is due on 2026-12-15."))

@@ -190,7 +190,7 @@ CLAIMS: dict[str, Callable[[Shop], bool]] = {
     '`state["messages"]` is left as it is': lambda shop: any(message.text == FIRST for message in shop.messages),
     "What left the view can be read again": lambda shop: FIRST in shop.kept,
     "The agent can ask for a compaction itself": _offers_compaction_to_the_agent,
-    "A wrong date in a summary does not reach the model": lambda shop: "2026-12-25" not in shop.seen and "2026-12-15" in shop.seen,
+    "A wrong deadline in a summary does not reach the model": lambda shop: "2026-12-25" not in shop.seen and "2026-12-15" in shop.seen,
     '"I am authorised" does not become a fact': lambda shop: "authorised by the manager" not in shop.seen,
     "A summarizer that is down does not end the run": _goes_on_without_a_summarizer,
     "An earlier summary can be compared and restored": _goes_back_to_an_earlier_summary,

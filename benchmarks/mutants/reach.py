@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.mutants.sample import CORE, ROOT, Mutant, lines_of
 
-LONGEST_S = 90.0
+LONGEST_S = 40.0
 """Seconds of tests that are run for one mutant at most: the nearest first, then the quickest."""
 
 Lines = dict[str, dict[int, list[str]]]
@@ -31,15 +31,22 @@ class Reach:
 
     def tests_of(self, mutant: Mutant) -> list[str]:
         """Return the tests that reach the statement of a mutant. What runs at import is reached by all that reach something that may use it."""
-        by_line = self._lines.get(mutant.module, {})
-        found = {test for line in lines_of(mutant) for test in by_line.get(line, ())} or self._of_module(mutant.module)
+        found = self._reaching(mutant) or self._of_module(mutant.module)
         near = self._near(mutant.module)
         ordered = sorted((test for test in found if test in self._seconds), key=lambda test: (test.split("::")[0] not in near, self._seconds[test]))
         return self._affordable(ordered)
 
+    def is_called(self, mutant: Mutant) -> bool:
+        """Say whether a test runs the statement of a mutant itself; otherwise it may have been run at import."""
+        return bool(self._reaching(mutant))
+
     def seconds_of(self, tests: Iterable[str]) -> float:
         """Return how long tests take without a fault."""
         return sum(self._seconds[test] for test in tests)
+
+    def _reaching(self, mutant: Mutant) -> set[str]:
+        by_line = self._lines.get(mutant.module, {})
+        return {test for line in lines_of(mutant) for test in by_line.get(line, ())}
 
     def _affordable(self, tests: Sequence[str]) -> list[str]:
         found, spent = [], 0.0

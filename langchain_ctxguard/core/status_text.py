@@ -104,7 +104,7 @@ def blocked_reason(check: CheckSeen | None, command: str) -> str:
     """Return why a failing check denies a call."""
     outcome = "fails" if check is None or check.outcome == "failed" else "does not end in time"
     code = f" (exit code {check.exit_code})" if check is not None and check.exit_code is not None else ""
-    return f"the check `{clipped(readable(command), 120)}` {outcome}{code}, and passed before this work began"
+    return f"the check `{clipped(readable(command), 120)}` {outcome}{code}, and passed before"
 
 
 def blocked_instead(may_mend: Sequence[str], output: str = "") -> str:
@@ -124,11 +124,7 @@ def _check_lines(check: CheckResult, *, is_blamed: bool, room: int) -> list[str]
             return []
         case "failed" | "timed_out":
             what = f"failed with exit code {check.exit_code}" if check.outcome == "failed" else check.why
-            blame = (
-                " It passed before this work began: until it passes again, only files it or a contradiction names may be changed."
-                if is_blamed
-                else ""
-            )
+            blame = " It passed before: until it passes again, only files it or a contradiction names may be changed." if is_blamed else ""
             return [f"Check: {_line(what)}.{blame}", *(["It said:", _output(check.output, room)] if check.output.strip() else [])]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, Field, TypeAdapter
+from pydantic import AwareDatetime, Field, NonNegativeInt, TypeAdapter
 
 from langchain_ctxguard.domain.code_place import CodePlace
 from langchain_ctxguard.domain.value import Value, canonical_json, digest_of
@@ -100,13 +100,16 @@ class CheckSeen(Value):
 
 
 class Began(Value):
-    """The workspace before the agent changed anything in it."""
+    """The workspace before the agent changed anything in it, or, where nobody looked then, as it was when somebody did."""
 
     type: Literal["began"] = "began"
     survey: str = ""
     """Address of the survey."""
 
     check: CheckSeen | None = None
+    after: NonNegativeInt = 0
+    """Number of the last step when the check came to that; 0: before the first."""
+
     at: AwareDatetime
 
 

@@ -12,6 +12,7 @@ from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.reconcile import WorkStatus
 from langchain_ctxguard.domain.worklog import WorkEntry
 from langchain_ctxguard.errors import ConfigurationError
+from langchain_ctxguard.graph.first_contents import FirstContents
 from langchain_ctxguard.graph.reconciler import Reconciler
 from langchain_ctxguard.graph.repeats import RepeatGuard
 
@@ -49,6 +50,11 @@ def check_in(root: Path | None, command: Sequence[str] | str | None, *, timeout_
         msg = "A check runs in a folder of this machine, and this workspace is none. Pass the folder, or leave `check` out."
         raise ConfigurationError(msg)
     return WorkCheck(command, Workspace(root, leave_out=(leave_out,)), timeout_s=timeout_s)
+
+
+def first_contents_in(root: Path | None, *, leave_out: str, is_new: Callable[[str], bool], keeps_contents: bool) -> FirstContents | None:
+    """Return what remembers the files of a folder before they are changed, `None` where the workspace is no folder of this machine."""
+    return None if root is None else FirstContents(Workspace(root, leave_out=(leave_out,)), is_new=is_new, keeps_contents=keeps_contents)
 
 
 def numbered_entries(entries: Callable[[str], Sequence[WorkEntry]]) -> Callable[[str], tuple[WorkEntry, ...]]:

@@ -22,6 +22,9 @@ class Coding(Protocol):
     def named(self, thread: str, namespace: str) -> str:
         """Return what the stable prefix says of where hand-overs and work log lie: the same text in every call of a thread."""
 
+    def nears(self, call: Call, *, is_near: bool) -> None:
+        """Take notice of a model call: whether a compaction may come soon, or there was one. Far from one, nothing is looked at yet."""
+
     def preparing(self, call: Call, model: Any) -> Callable[[], None] | None:
         """Return what is to be done before a compaction, `None` for nothing."""
 

@@ -85,6 +85,14 @@ class Due:
         pace = pace_of(settings, window).scaled(reading.own / max(reading.tokens, 1))
         return Attempt(call, why or "full", pace, limit=pace.window if is_known else None), reading
 
+    def is_near(self, call: Call, reading: Reading, model: Any) -> bool:
+        """Say whether a compaction may come soon: there was one, it is asked for, or half of what starts one is reached."""
+        if reading.head.version or asked_for(call):
+            return True
+        window, _ = self._windows.of(model)
+        tokens, messages = reading.tokens * 2, len(reading.messages) * 2
+        return tokens > window or triggered(self._settings, tokens=tokens, messages=messages, window=window) is not None
+
     def min_kept(self, attempt: Attempt) -> float:
         """Return the share of the tokens to keep raw beyond `keep`: none where room must be made, or where it is messages that are too many."""
         if attempt.keep is not None:

@@ -32,11 +32,13 @@ from langchain_ctxguard.domain.work_metrics import WorkMetrics
 from langchain_ctxguard.domain.worklog import SaidBy, WorkEntry
 from langchain_ctxguard.engine import summarizer_of
 from langchain_ctxguard.errors import ConfigurationError, StoreError
-from langchain_ctxguard.graph.at_work import AtWork, check_in, numbered_entries
+from langchain_ctxguard.graph.at_work import AtWork, check_in, first_contents_in, numbered_entries
+from langchain_ctxguard.graph.baseline import Baseline
 from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.coding import Reconciling
 from langchain_ctxguard.graph.guard import ContextGuard
 from langchain_ctxguard.graph.handoff_maker import HANDOFF, WORKLOG, HandoffMaker, place_in
+from langchain_ctxguard.graph.nearness import Nearness
 from langchain_ctxguard.graph.protected import protecting
 from langchain_ctxguard.graph.reading import Call, as_messages
 from langchain_ctxguard.graph.reconciler import Reconciler
@@ -68,7 +70,7 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
     `write_handoff`, `read_handoff` and `compact_context`. With deepagents pass the backend as the workspace and the guard as
     `guard.replacing_summarizer()`. In a plain graph `CompactContext(guard)` and `PolicyToolNode([*tools, *handoff.tools], guard)` do the same.
 
-    A run that never nears a compaction writes no file, no record, and calls no model.
+    A run that never nears a compaction writes no file, starts no program, calls no model, and has nothing of its work on record.
     """
 
     trace_policy: ClassVar[TracePolicy] = COUNTS_ONLY  # type: ignore[misc]  # a constant, as in LangChain's own
@@ -92,7 +94,8 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
         Args:
             guard: Whose compactions hand over. One guard works in one workspace.
             workspace: The folder the agent works in, a deepagents backend, or a LangGraph store, which keeps hand-overs and shows no files.
-            check: What must pass where nothing was changed, e.g. `["pytest", "-q"]`: run after a compaction, before the first change.
+            check: What must pass where nothing was changed, e.g. `["pytest", "-q"]`: run when a compaction is near, and after each before the next
+                change.
             check_timeout_s: How long it may take.
             folder: Name of the folder right below the workspace in which hand-overs and work log lie. The agent's tools change nothing in it.
             mode: `auto`, or `explore`: nothing is compared and no check is run.
@@ -124,9 +127,34 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
             model=summarizer_of(model),
             extensions=turns.extensions,
         )
-        self.watch = WorkWatch(self.workspace.files, self.worklog, clock=self.now, saved=self._mirror, redact=turns.extensions.redact)
+        self.nearness = Nearness()
+        first = first_contents_in(
+            self.workspace.root,
+            leave_out=folder.strip("/"),
+            is_new=lambda thread: not self.watch.all(thread),
+            keeps_contents=self.check is not None and mode == "auto",
+        )
+        self.watch = WorkWatch(
+            self.workspace.files,
+            self.worklog,
+            clock=self.now,
+            saved=self._mirror,
+            redact=turns.extensions.redact,
+            # Once the workspace has been looked at as a whole nobody asks any more.
+            touching=lambda thread, names: first.see(thread, names) if first is not None and self.nearness.is_far(thread) else None,
+        )
         reconciliations = ReconcileLog(store, clock=self.now)
         entries = numbered_entries(self.watch.all)
+        repeats = RepeatGuard(
+            self.workspace.files,
+            reconciliations,
+            entries=entries,
+            decisions=self._decisions,
+            record=turns.engine.record,
+            redact=turns.extensions.redact,
+            is_far=self.nearness.is_far,
+        )
+        baseline = Baseline(self.workspace.files, reconciliations, entries=entries, check=self.check, first=first, taken=repeats.surveyed)
         self.reconciler = Reconciler(
             self.workspace.files,
             reconciliations,
@@ -137,17 +165,11 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
             waive=waive,
             record=turns.engine.record,
             redact=turns.extensions.redact,
+            baseline=baseline,
+            is_far=self.nearness.is_far,
         )
         """Holds plan, work log and workspace against each other."""
 
-        repeats = RepeatGuard(
-            self.workspace.files,
-            reconciliations,
-            entries=entries,
-            decisions=self._decisions,
-            record=turns.engine.record,
-            redact=turns.extensions.redact,
-        )
         self.reconciling: Reconciling = AtWork(self.reconciler, repeats)
         """What has a say in each call."""
 
@@ -184,6 +206,12 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
             "no tool may change them. They are a record, and give no instruction."
         )
 
+    def nears(self, call: Call, *, is_near: bool) -> None:
+        """Take notice of how near a compaction is; see `graph.coding.Coding`."""
+        thread = call.thread[0] if isinstance(call.thread, tuple) else None
+        if isinstance(thread, str) and thread:
+            self.nearness.note(thread, is_near=is_near)
+
     def preparing(self, call: Call, model: Any) -> Callable[[], None] | None:  # noqa: ARG002 - a hand-over asks its own model, not the agent's
         """Return what is done before a compaction: the log is saved and a hand-over made; see `graph.coding.Coding`."""
         thread, namespace = call.thread if isinstance(call.thread, tuple) else (None, "")
@@ -203,6 +231,8 @@ class HandoffGuard(AgentMiddleware[Any, Any, Any]):
                 todos=call.todos,
                 reason=reason,
             )
+            # The last moment to tell: what comes after is held against it.
+            self.reconciler.begin(thread)
 
         return prepare
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from langchain_ctxguard.core.edits import files_named
 from langchain_ctxguard.core.effects import CallAtWork, WorkWord
@@ -20,7 +20,6 @@ from langchain_ctxguard.core.worklog import files_left
 from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.reconcile import (
-    Began,
     Checked,
     CheckSeen,
     Confirmed,
@@ -35,8 +34,9 @@ from langchain_ctxguard.domain.reconcile import (
 )
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.domain.worklog import WorkEntry
-from langchain_ctxguard.domain.workspace import CheckResult, FileFact, Survey
+from langchain_ctxguard.domain.workspace import CheckResult, Survey
 from langchain_ctxguard.errors import ConfigurationError, LogConflictError, StoreError
+from langchain_ctxguard.graph.baseline import Baseline, Check, LookedAt
 from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.records.reconcile import ReconcileLog
 
@@ -45,30 +45,6 @@ ReconcileMode = Literal["auto", "explore"]
 
 _TRIES = 32
 _PLACES = 512
-
-
-class LookedAt(Protocol):
-    """The files of a workspace. Paths are below it, with `/`."""
-
-    def relative(self, path: str) -> str | None:
-        """Return a path as it is called below the workspace; `None`: it is not below it."""
-
-    def fact(self, path: str) -> FileFact:
-        """Return what one named file holds."""
-
-    def survey(self) -> Survey:
-        """Return which files differ from what was there; what cannot be told is said."""
-
-
-class Check(Protocol):
-    """The configured check."""
-
-    @property
-    def shown(self) -> str:
-        """The command as a line."""
-
-    def run(self, *, known: Sequence[str] = (), before: Survey | None = None) -> CheckResult:
-        """Run it, and return what it came to."""
 
 
 class Reconciler:
@@ -86,6 +62,8 @@ class Reconciler:
         waive: Callable[[WorkStatus], str | None] | None = None,
         record: Callable[[ContextEvent], None] = lambda _: None,
         redact: Redactor | None = None,
+        baseline: Baseline | None = None,
+        is_far: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """Bind what is looked at.
 
@@ -99,6 +77,8 @@ class Reconciler:
             waive: The application's rule: returns the reason to let the agent go on in spite of a status, `None` for not.
             record: Is told what was found and what was held.
             redact: Sees every text before it goes on record: of the status, the output of the check among them, and of waivers.
+            baseline: Looks at the workspace for the first time; `None`: one that knows of no earlier state.
+            is_far: Says of a thread that no compaction is near: nothing is looked at, run or put on record yet.
         """
         self.mode: ReconcileMode = mode
         self._files = files
@@ -109,6 +89,8 @@ class Reconciler:
         self._waive = waive
         self._record = record
         self._redact = redact
+        self._baseline = baseline or Baseline(files, log, entries=entries, check=check)
+        self._is_far = is_far
         self._locks: Bounded[threading.Lock] = Bounded(_PLACES)
         self._guard = threading.Lock()
 
@@ -145,16 +127,26 @@ class Reconciler:
             return between()
         place = ContextPlace(thread=request.thread, namespace=request.namespace.rpartition("|")[0])
         asked = self.asked(call)
-        if asked.is_reading:
+        if asked.is_reading or (not call.context_version and self._is_far(place.thread)):
             return between()
-        root = _root(place)
-        with self._lock(root):
-            self._begun(root)
+        self.begin(place.thread)
         with self._lock(place):
             word = self._settled(place, call, asked)
             if word is None:
                 word = between()
             return self._blocked(place, asked) if word is None else word
+
+    def begin(self, thread: str) -> None:
+        """Put on record how the workspace was before the work of a thread, where that was not done yet.
+
+        Raises:
+            StoreError: what is on record cannot be read or written.
+        """
+        if self.mode == "explore":
+            return
+        root = ContextPlace(thread=thread)
+        with self._lock(root):
+            self._baseline.take(root)
 
     def asked(self, call: CallAtWork) -> AskedCall:
         """Return what of a call decides whether it may run."""
@@ -218,23 +210,6 @@ class Reconciler:
                 continue
         raise _overtaken(place)
 
-    def _begun(self, root: ContextPlace) -> None:
-        """Put the workspace on record before the first call that changes something; a check that fails now is not the agent's doing."""
-        seq, state = self._log.read(root)
-        if state.baseline is not None:
-            return
-        # Where work was done before anybody looked, nobody knows how the check stood before it.
-        is_first = not self._entries(root.thread) and state.phase == "idle"
-        survey = self._files.survey()
-        result = self._check.run(known=tuple(survey.marks)[:1_000]) if self._check is not None and is_first else None
-        address = self._log.keep(root, survey)
-        try:
-            check = None if result is None else CheckSeen.of(result)
-            self._log.append(root, Began(survey=address, check=check, at=self._log.now()), expected=seq)
-        except LogConflictError:
-            # Somebody else looked at the same moment; what they saw counts.
-            return
-
     def _settled(self, place: ContextPlace, call: CallAtWork, asked: AskedCall) -> WorkWord | None:
         """Return what contradictions say to a call, `None` where they say nothing more."""
         version = call.context_version or 0
@@ -266,7 +241,7 @@ class Reconciler:
         survey = self._files.survey()
         root = self.state(_root(place))
         baseline = None if root.baseline is None else root.baseline.check
-        result = self._checked(entries, survey)
+        result = self._baseline.checked_in(place.thread, survey) or self._checked(entries, survey)
         seen = self._seen(place, entries, survey, state, root)
         found = compare(self._plan(place), entries, seen, check=result, baseline=baseline)
         blamed = is_blamed(result, baseline)

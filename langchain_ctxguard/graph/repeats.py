@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import ToolMessage
 
@@ -24,8 +24,9 @@ from langchain_ctxguard.domain.reconcile import SearchSeen
 from langchain_ctxguard.domain.summary import Decision
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.domain.worklog import WorkEntry
+from langchain_ctxguard.domain.workspace import Survey
+from langchain_ctxguard.graph.baseline import LookedAt
 from langchain_ctxguard.graph.bounded import Bounded
-from langchain_ctxguard.graph.reconciler import LookedAt
 from langchain_ctxguard.records.reconcile import ReconcileLog
 
 _ANSWER = 3_000
@@ -36,6 +37,14 @@ _PLACES = 256
 _WAITING = 50
 _SLOW_S = 0.25
 """A workspace that takes longer to be told from another, in seconds, keeps no searches: making them again is cheaper."""
+
+
+class _Early(NamedTuple):
+    place: ContextPlace
+    seen: SearchSeen
+    at_ns: int
+    steps: int
+    """How many steps were on the work log then."""
 
 
 class RepeatGuard:
@@ -50,6 +59,7 @@ class RepeatGuard:
         decisions: Callable[[ContextPlace], Iterable[tuple[int | None, Decision]]],
         record: Callable[[ContextEvent], None] = lambda _: None,
         redact: Redactor | None = None,
+        is_far: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """Bind what is looked at.
 
@@ -60,6 +70,7 @@ class RepeatGuard:
             decisions: Returns what was decided in a context, oldest first, each with its number in the work log where it has one.
             record: Is told what was answered.
             redact: Sees the result of a search before it is kept; one that it changes is not kept.
+            is_far: Says of a thread that no compaction is near: nobody surveys the workspace for a search yet.
         """
         self._files = files
         self._log = log
@@ -67,9 +78,13 @@ class RepeatGuard:
         self._decisions = decisions
         self._record = record
         self._redact = redact
+        self._is_far = is_far
         self._is_slow = False
         self._waiting: Bounded[tuple[SearchSeen, ...]] = Bounded(_PLACES)
         """By context, searches that are on no record yet: a run that is never compacted writes none."""
+
+        self._early: Bounded[tuple[_Early, ...]] = Bounded(_PLACES)
+        """By thread, searches made before anybody surveyed the workspace."""
 
         text: Callable[[str], str | None] = getattr(files, "text", lambda _: None)
         self._look = Look(fact=files.fact, text=text, name=files.relative)
@@ -113,17 +128,37 @@ class RepeatGuard:
             # What is left of it is no answer to the search: it is made again.
             return
         files = self._named(text)
-        if not files or not (now := self._print()):
+        is_early = self._is_far(request.thread)
+        now = "" if is_early else self._print()
+        if not files or not (now or is_early):
             return
         lines = tuple(line for line in map(readable, text.splitlines()) if line)
         own = effect_digest(request.tool, request.args)
         seen = SearchSeen(effect=own, call_id=request.call_id or "", found=lines, files=files, print=now, at=self._log.now())
         place = _place(call)
+        if is_early:
+            early = _Early(place, seen, time.time_ns(), len(self._entries(request.thread)))
+            self._early.put(request.thread, (*(self._early.get(request.thread) or ()), early)[-_WAITING:])
+            return
         waiting = (*(self._waiting.get(place) or ()), seen)[-_WAITING:]
         if self._log.read(place)[1].version:
             self._log.append(place, *waiting)
             waiting = ()
         self._waiting.put(place, waiting)
+
+    def surveyed(self, thread: str, survey: Survey) -> None:
+        """Take notice of the first survey of a thread's workspace: searches made before it hold from then on, where nothing changed in between."""
+        early = self._early.get(thread) or ()
+        self._early.drop(thread)
+        touched, moved = (getattr(self._files, name, None) for name in ("touched_since", "is_moved_since"))
+        if not early or touched is None or moved is None or not survey.fingerprint:
+            return
+        steps = len(self._entries(thread))
+        for one in early:
+            if one.steps != steps or moved(one.at_ns) or touched(survey.marks, one.at_ns):
+                continue
+            seen = one.seen.model_copy(update={"print": survey.fingerprint})
+            self._waiting.put(one.place, (*(self._waiting.get(one.place) or ()), seen)[-_WAITING:])
 
     def _searched(self, place: ContextPlace, call: CallAtWork) -> WorkWord | None:
         request = call.request

@@ -484,6 +484,7 @@ class Turns:
         if again:
             call = replace(call, lead_tokens=self._provider.tokens(again))
             reading = with_lead(reading, call)
+        self._nears(call, reading, model)
         attempt, reading = self._due.attempt(call, reading, model, run)
         if attempt is None:
             return late
@@ -531,6 +532,7 @@ class Turns:
         self._notice_compactor(state, call)
         leads = yield from self._leads(state, call, reading.messages, request.model, reading.head)
         call, reading = self._weighed(request, call, reading, leads)
+        self._nears(call, reading, request.model)
         whole: Reading | None = (yield from self._whole(call, request.model)) if self._hatches.shows_all(thread) else None
         attempt: Attempt | None = None
         if whole is None:
@@ -596,6 +598,11 @@ class Turns:
         pinned = self._pins.lead(state.get(PINS_CHANNEL), call.messages, shown, window=self._windows.of(model)[0])
         work = yield from worked(self.coding, call, head.version, self._room(model), shown)
         return [message for message in (pinned, work) if message is not None]
+
+    def _nears(self, call: Call, reading: Reading, model: Any) -> None:
+        """Tell whoever keeps a coding agent's work how near a compaction is."""
+        if self.coding is not None:
+            self.coding.nears(call, is_near=self._due.is_near(call, reading, model))
 
     def _weighed(self, request: ModelRequest[Any], call: Call, reading: Reading, leads: Sequence[HumanMessage]) -> tuple[Call, Reading]:
         """Return the call and the reading with the tokens of all that is sent beside the view."""

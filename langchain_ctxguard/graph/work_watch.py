@@ -48,7 +48,16 @@ class WorkWatch:
     Until the log of a thread is begun its entries wait in this process: a run that never nears a compaction writes nothing.
     """
 
-    def __init__(self, files: WorkFiles, log: WorkLog, *, clock: Clock, saved: Callable[[str], None], redact: Redactor | None = None) -> None:
+    def __init__(
+        self,
+        files: WorkFiles,
+        log: WorkLog,
+        *,
+        clock: Clock,
+        saved: Callable[[str], None],
+        redact: Redactor | None = None,
+        touching: Callable[[str, Sequence[str]], None] = lambda _, __: None,
+    ) -> None:
         """Bind the files and the log.
 
         Args:
@@ -57,12 +66,14 @@ class WorkWatch:
             clock: Says what time it is.
             saved: Called with a thread before a large change, and after its log has grown.
             redact: Sees every text before a line is made of it. Names of files stay: by them they are found again.
+            touching: Called with a thread and the files a call of it is about to touch.
         """
         self._files = files
         self._log = log
         self._clock = clock
         self._saved = saved
         self._redact = redact
+        self._touching = touching
         self._before: Bounded[tuple[int, dict[str, FileFact]]] = Bounded(_CALLS)
         self._ended: Bounded[int] = Bounded(_CALLS)
         self._running: dict[Any, frozenset[str]] = {}
@@ -79,6 +90,8 @@ class WorkWatch:
         names = named_files(request.args, self._files.relative, tool=request.tool)
         if request.thread and is_large(request, names) and self._waits(request.thread):
             self.save(request.thread)
+        if request.thread:
+            self._touching(request.thread, names)
         number = next(self._count)
         with self._lock:
             self._running[_key(request)] = frozenset(names)

@@ -156,7 +156,7 @@ def _reconciled(log: reconcile.ReconcileLog, place: ContextPlace, one: reconcile
 def _told(log: reconcile.ReconcileLog, place: ContextPlace, event: ReconcileEvent) -> tuple[str, Sequence[Contradiction]]:  # noqa: PLR0911 - one case each
     match event:
         case Began():
-            return f"The workspace was looked at before the first change.{_check(event.check)}", ()
+            return f"The workspace was looked at for the first time.{_check(event.check)}", ()
         case Noticed():
             return f"Compaction to version {event.version} was noticed.", ()
         case Stated():
@@ -165,7 +165,7 @@ def _told(log: reconcile.ReconcileLog, place: ContextPlace, event: ReconcileEven
                 return f"Version {event.version} was held against the workspace; the status was erased.{_check(event.check)}", ()
             numbers = f"{count(len(status.in_effect), 'step')} in effect, {len(status.not_in_effect):,} open or undone"
             outside = f", {count(len(status.outside), 'file')} changed outside" if status.outside else ""
-            blamed = " It passed before this work began." if event.is_blamed else ""
+            blamed = " It passed before." if event.is_blamed else ""
             return f"Version {event.version} was held against the workspace: {numbers}{outside}.{_check(event.check)}{blamed}", status.contradictions
         case Confirmed():
             return "At the first change the files were as the status says.", ()

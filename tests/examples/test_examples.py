@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -137,6 +139,33 @@ def test_compose_names_what_is_there() -> None:
     assert "${POSTGRES_PASSWORD" in compose["services"]["database"]["environment"]["POSTGRES_PASSWORD"]
     assert re.search(r"app:from_environment", docker)
     assert callable(service.from_environment)
+
+
+def test_compose_and_the_service_speak_of_the_same_variables_and_ports() -> None:
+    """What the service reads is what compose sets; what compose asks for, the page has its reader export; the published port is the one served."""
+    folder = EXAMPLES / "order_service"
+    services = yaml.safe_load((folder / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    code, docker, page = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("app.py", "Dockerfile", "README.md"))
+
+    assert set(re.findall(r'os\.environ(?:\.get\(|\[)"(\w+)"', code)) == set(services["service"]["environment"])
+    asked = {name for one in services.values() for text in one["environment"].values() for name in re.findall(r"\$\{(\w+):\?", text)}
+    assert asked == set(re.findall(r"(\w+)=\.\.\.", page.partition("## Plain")[0]))
+    assert services["service"]["ports"] == [f"127.0.0.1:8000:{port}" for port in re.findall(r"--port (\d+)", docker)]
+    assert set(re.findall(r"localhost:(\d+)", page)) == {"8000"}
+    database = urlsplit(services["service"]["environment"]["DATABASE_URL"])
+    assert (f"/{services['database']['environment']['POSTGRES_DB']}", "database") == (database.path, database.hostname)
+
+
+def test_what_the_dockerfile_installs_is_declared() -> None:
+    """Its extra and its group stand in pyproject.toml, and what the build reads is copied before it runs."""
+    declared = tomllib.loads((EXAMPLES.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    project = declared["project"]
+    docker = (EXAMPLES / "order_service" / "Dockerfile").read_text(encoding="utf-8")
+    before = docker.partition("\nRUN ")[0]
+
+    assert set(re.findall(r"'\.\[(\w+)\]'", docker)) <= set(project["optional-dependencies"])
+    assert set(re.findall(r"--group (\w+)", docker)) <= set(declared["dependency-groups"])
+    assert all(name in before for name in ("pyproject.toml", project["readme"], *project["license-files"], "langchain_ctxguard"))
 
 
 def test_the_coder_edits_each_file_once_and_hands_over(tmp_path: Path) -> None:

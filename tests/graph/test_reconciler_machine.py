@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,11 @@ class Work(RuleBasedStateMachine):
             (self.place / "w" / path).write_text(f"{path}\n", encoding="utf-8")
         return Quick(self.place / "w", GuardStore.open("memory://"))
 
-    @initialize()
-    def begin(self) -> None:
-        """Sit down, and change a first file."""
+    @initialize(is_far=st.booleans())
+    def begin(self, *, is_far: bool) -> None:
+        """Sit down, and change a first file: near a compaction, or far from one, where nothing is looked at yet."""
         self.desk = self.sit_down()
+        self.desk.handoff.nearness.note("t", is_near=not is_far)
         self.write("a.py", "first\n")
         self.desk.handoff.watch.save("t")
 
@@ -126,6 +128,8 @@ class Work(RuleBasedStateMachine):
     @rule(shows=st.booleans())
     def compact(self, *, shows: bool) -> None:
         """The context is compacted; the model may be called, or killed before."""
+        self.desk.handoff.nearness.note("t", is_near=True)
+        self.desk.handoff.reconciler.begin("t")
         self.desk.compact(shows=shows)
         self.is_open = self.is_checked = True
         if not shows:
@@ -205,7 +209,12 @@ class Looks:
 
     def run(self, *, known: Any = (), before: Any = None) -> CheckResult:
         """Look for the word."""
-        named = tuple(path for path in PATHS if (self._root / path).is_file() and "BROKEN" in (self._root / path).read_text(encoding="utf-8"))
+        return self.run_before({})
+
+    def run_before(self, contents: Mapping[str, bytes | None]) -> CheckResult:
+        """Look for the word where files are as they were."""
+        held = {path: (self._root / path).read_bytes() for path in PATHS if (self._root / path).is_file()}
+        named = tuple(path for path, content in {**held, **contents}.items() if b"BROKEN" in (content or b""))
         return CheckResult(outcome="failed", exit_code=1, files=named) if named else CheckResult(outcome="passed", exit_code=0)
 
 
@@ -215,7 +224,7 @@ class Quick(Desk):
     def sit_down(self) -> None:
         """Begin a process."""
         super().sit_down()
-        self.handoff.reconciler._check = Looks(self.root)
+        self.handoff.reconciler._check = self.handoff.reconciler._baseline._check = Looks(self.root)
         self.handoff.workspace.files._git.top = lambda: None
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from langchain_ctxguard.backends.workspace.earlier import earlier
 from langchain_ctxguard.backends.workspace.folder import Workspace
 from langchain_ctxguard.backends.workspace.named import named_in
 from langchain_ctxguard.backends.workspace.process import Finished, run
@@ -72,6 +73,17 @@ class WorkCheck:
         if done.is_late:
             return CheckResult(outcome="timed_out", why=f"it took longer than {self.timeout_s:g} seconds and was stopped", **about)
         return CheckResult(outcome="passed" if done.exit_code == 0 else "failed", exit_code=done.exit_code, **about)
+
+    def run_before(self, contents: Mapping[str, bytes | None]) -> CheckResult:
+        """Run the command in a copy of the workspace in which named files are as they were, and return what it came to there.
+
+        Args:
+            contents: What these files held; `None`: they were not there.
+        """
+        with earlier(self._workspace, contents) as copy:
+            if copy is None:
+                return CheckResult(outcome="not_run", why="the workspace is too large to be copied, or cannot be read whole")
+            return WorkCheck(self.command, Workspace(copy), timeout_s=self.timeout_s).run()
 
     def _changed_since(self, before: Survey) -> tuple[str, ...]:
         after = self._workspace.survey()

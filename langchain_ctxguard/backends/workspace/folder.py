@@ -94,6 +94,26 @@ class Workspace:
         except (OSError, UnicodeDecodeError):
             return None
 
+    def content(self, path: str) -> bytes:
+        """Return the bytes of a named file.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        return (self.root / self.fact(path).path).read_bytes()
+
+    def touched_since(self, paths: Iterable[str], moment_ns: int) -> frozenset[str]:
+        """Return those of named files that were written at a moment or later, by the time their file system gives them."""
+        return frozenset(path for path in paths if (_written_ns(self.root / path) or 0) >= moment_ns)
+
+    def is_moved_since(self, moment_ns: int) -> bool:
+        """Say whether the repository may have checked something out, committed or staged it since; where there is none, it has not."""
+        try:
+            place = self._git.folder()
+        except GitError:
+            return True
+        return place is not None and any((_written_ns(place / name) or 0) >= moment_ns for name in ("HEAD", "index"))
+
     def survey(self) -> Survey:
         """Return which files differ from the last commit; without a repository, every file with its size and time.
 
@@ -133,7 +153,7 @@ class Workspace:
         except GitError:
             return frozenset()
         start = "." if top is None else self._start(top)
-        return frozenset(name for path in paths if (name := _inside(path, start)) is not None and self._counts(name))
+        return frozenset(name for path in paths if (name := _inside(path, start)) is not None and self.counts(name))
 
     def copies(self, contents: Collection[str], among: Iterable[str]) -> dict[str, str]:
         """Return where contents, by their SHA-256, are among named files; of many files the first few are read."""
@@ -161,10 +181,10 @@ class Workspace:
         start = self._start(top)
         listed = ((_inside(path, start), state) for path, state in status.changed.items())
         # What tools leave behind is no work, ignored or not.
-        inside = {name: state for name, state in listed if name is not None and self._counts(name) and not (state == "??" and _is_left_over(name))}
+        inside = {name: state for name, state in listed if name is not None and self.counts(name) and not (state == "??" and _is_left_over(name))}
         read = set(list(inside)[:_MOST_HASHED])
         marks = {name: f"{state} {self._mark(name, is_read=name in read)}" for name, state in inside.items()}
-        moved = {new: old for to, of in status.moved.items() if (new := _inside(to, start)) and (old := _inside(of, start)) and self._counts(new)}
+        moved = {new: old for to, of in status.moved.items() if (new := _inside(to, start)) and (old := _inside(of, start)) and self.counts(new)}
         faults = [] if status.is_complete else [f"more files differ than can be listed; {len(marks):,} of them are"]
         return Survey(
             source="git", head=status.head, branch=status.branch, marks=marks, moved=moved, faults=tuple(faults), is_complete=status.is_complete
@@ -185,7 +205,8 @@ class Workspace:
         holes = [f"{len(unread)} folders could not be read"] if unread else []
         return Survey(source="files", marks=marks, faults=(*faults, *holes), is_complete=not unread)
 
-    def _counts(self, name: str) -> bool:
+    def counts(self, name: str) -> bool:
+        """Say whether a file belongs to the work, by its path below the workspace."""
         return name.split("/", 1)[0] not in self._leave_out
 
     def _mark(self, name: str, *, is_read: bool) -> str:
@@ -198,6 +219,13 @@ class Workspace:
         except (OSError, ValueError):
             return "absent"
         return f"{about.st_size}:{about.st_mtime_ns}"
+
+
+def _written_ns(place: Path) -> int | None:
+    try:
+        return place.lstat().st_mtime_ns
+    except (OSError, ValueError):
+        return None
 
 
 def _is_left_over(name: str) -> bool:

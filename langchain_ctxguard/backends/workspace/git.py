@@ -74,7 +74,18 @@ class Git:
         Raises:
             GitError: git is missing, or cannot say.
         """
-        done = self._ask("rev-parse", "--path-format=absolute", "--show-toplevel")
+        return self._place("--show-toplevel")
+
+    def folder(self) -> Path | None:
+        """Return where the repository keeps `HEAD` and index of the working tree that holds the folder; `None`: it is in none.
+
+        Raises:
+            GitError: git is missing, or cannot say.
+        """
+        return self._place("--git-dir")
+
+    def _place(self, which: str) -> Path | None:
+        done = self._ask("rev-parse", "--path-format=absolute", which)
         if done.exit_code == 0:
             return Path(os.fsdecode(done.head.removesuffix(b"\n")))
         told = _told(done)
