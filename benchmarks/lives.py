@@ -57,8 +57,8 @@ def main() -> int:
     if not given.small:
         write(
             "lives",
-            measured=f"{parts} parts of {LIVES} lives of up to {STEPS} steps each, over a real agent, LangGraph's SqliteSaver and a SQLite store: steps "
-            "taken, turns among them, versions of the context that came of it, and parts in which a law was broken.",
+            measured=f"{parts} parts of {LIVES} lives of up to {STEPS} steps each, over a real agent, LangGraph's SqliteSaver and a SQLite store: "
+            "steps taken, turns among them, versions of the context that came of it, and parts in which a law was broken.",
             against="the laws, after every turn and at the end of every life.",
             versions=versions(),
             rows=rows,
