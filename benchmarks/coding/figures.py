@@ -9,6 +9,9 @@ from benchmarks.coding.arms import ARMS
 from benchmarks.coding.journal import ELEMENTS, WASTED, Stage
 from benchmarks.coding.run import Outcome
 
+MOST_COMPACTIONS = 5
+"""Of one task; each has one at least."""
+
 Figure = Callable[[Sequence[Outcome]], float | None]
 
 
@@ -38,6 +41,17 @@ def headline(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "files_most": max((one.sites for one in ours), default=0),
         "own_metrics_agree": sum(one.metrics_agree for one in ours),
     }
+
+
+def missed(figures: dict[str, Any]) -> list[str]:
+    """Return the goals that figures miss, one sentence each: a run that ends right with work done twice is none that passed."""
+    whole = figures["tasks"]
+    goals = dict.fromkeys(("clean", "files_known", "files_logged", "own_metrics_agree"), whole) | {"repeated_patches": 0, "reopened": 0}
+    found = [f"{name} is {figures[name]} and not {goal}" for name, goal in goals.items() if figures[name] != goal]
+    if figures["elements"] is not None and figures["elements"] < len(ELEMENTS):
+        found.append(f"elements are {figures['elements']} and not {len(ELEMENTS)}")
+    odd = [number for number in figures["compactions_by_task"] if not 1 <= int(number) <= MOST_COMPACTIONS]
+    return found + [f"{figures['compactions_by_task'][number]} tasks were compacted {number} times" for number in odd]
 
 
 def _stages(outcomes: Sequence[Outcome]) -> list[Stage]:

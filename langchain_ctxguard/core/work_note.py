@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from langchain_ctxguard.core.render import one_line, render_decision
 from langchain_ctxguard.core.roles import NOTE
-from langchain_ctxguard.core.status_text import first_places, item_line, status_text
+from langchain_ctxguard.core.status_text import first_places, status_text
 from langchain_ctxguard.core.text import clipped, readable
+from langchain_ctxguard.core.work_lists import steps_and_files
 from langchain_ctxguard.core.worklog import closed_entries, files_left, places_done_since
 from langchain_ctxguard.domain.code_place import written_places
 from langchain_ctxguard.domain.handoff import Handoff
 from langchain_ctxguard.domain.handoff_blocks import HandoffItem
 from langchain_ctxguard.domain.reconcile import StatusItem, WorkStatus
-from langchain_ctxguard.domain.worklog import FileState, WorkEntry, trace_name
+from langchain_ctxguard.domain.worklog import WorkEntry, trace_name
 
 CHARACTERS = 8_000
 """Room for what a compacted context shows of the work."""
@@ -21,9 +22,6 @@ CHARACTERS = 8_000
 _LINE = 240
 _FINISHED = 60
 """Characters for the places of what is finished: they stand among the files as well."""
-
-_TITLES = 64
-"""Characters of the titles of files, and what is said of those that are not listed."""
 
 _CLOSED_SHOWN = 4
 _ANCHORS_SHOWN = 12
@@ -60,11 +58,10 @@ def work_note(handoff: Handoff, entries: Sequence[WorkEntry], *, place: str = ""
     ]
     text = "\n".join(filter(None, blocks))
     left = max(room - len(text) - len(_FRAME), room // 2)
-    files = _files(files_left(entries), left * 4 // 5)
-    left -= len(files)
-    done = _done(handoff, status, left)
-    anchors = _anchors(handoff, f"{text}\n{done}\n{files}", left - len(done))
-    body = "\n".join(filter(None, [text, done, files, anchors]))
+    title = "Done; do not do it again" if status is None else "Done and in effect; do not do it again"
+    lists = steps_and_files(title, _done(handoff, status), files_left(entries), left)
+    anchors = _anchors(handoff, f"{text}\n{lists}", left - len(lists))
+    body = "\n".join(filter(None, [text, lists, anchors]))
     return _FRAME.replace("{}", body)
 
 
@@ -117,45 +114,11 @@ def _closed_line(entry: WorkEntry) -> str:
     return f"[{entry.name}] {clipped(readable(entry.text), _LINE)}{where}"
 
 
-def _done(handoff: Handoff, status: WorkStatus | None, room: int) -> str:
-    """Return the newest steps: those found in effect where somebody looked, else those the hand-over has."""
-    if status is None:
-        lines = [item_line(StatusItem(text=item.text, places=item.places, trace=item.trace)) for item in handoff.done]
-        return _newest("Done; do not do it again", lines, room)
-    return _newest("Done and in effect; do not do it again", [item_line(item) for item in status.in_effect], room)
-
-
-def _files(left: Mapping[str, FileState], room: int) -> str:
-    """Return how files were left: all of them by name where there is room for that, and the newest with what they held."""
-    lines = [f"- {path}: {'removed' if state.is_absent else 'sha256 ' + str(state.sha256)[:12]}" for path, state in _by_line(left)]
-    names = [path + (" (removed)" if state.is_absent else "") for path, state in _by_line(left)]
-    if not lines:
-        return ""
-    room -= _TITLES
-    with_digest = 1
-    while with_digest < len(lines) and _length(lines[-with_digest - 1 :], 1) + _length(names[: -with_digest - 1], 2) <= room:
-        with_digest += 1
-    earlier = names[:-with_digest]
-    named = _fitting(earlier, room - _length(lines[-with_digest:], 1), 2)
-    unnamed = f" (and {len(earlier) - len(named)} before these)" if len(named) < len(earlier) else ""
-    before = [f"- changed before these: {', '.join(named)}"] if named else []
-    return "\n".join([f"Files as they were left{unnamed}:", *lines[-with_digest:], *before])
-
-
-def _by_line(left: Mapping[str, FileState]) -> list[tuple[str, FileState]]:
-    return [(one_line(readable(path)), state) for path, state in left.items()]
-
-
-def _length(texts: Sequence[str], between: int) -> int:
-    return sum(len(text) + between for text in texts)
-
-
-def _fitting(texts: Sequence[str], room: int, between: int) -> Sequence[str]:
-    """Return the newest texts that fit."""
-    first = len(texts)
-    while first and _length(texts[first - 1 :], between) <= room:
-        first -= 1
-    return texts[first:]
+def _done(handoff: Handoff, status: WorkStatus | None) -> Sequence[StatusItem]:
+    """Return the steps found in effect where somebody looked, else those the hand-over has."""
+    if status is not None:
+        return status.in_effect
+    return [StatusItem(text=item.text, places=item.places, trace=item.trace) for item in handoff.done]
 
 
 def _anchors(handoff: Handoff, shown: str, room: int) -> str:
@@ -163,7 +126,7 @@ def _anchors(handoff: Handoff, shown: str, room: int) -> str:
     unseen = [anchor for anchor in handoff.anchors if str(anchor.place) not in shown]
     lines = [f"- {one_line(readable(f'{anchor.place} - {anchor.what}' if anchor.what else str(anchor.place)))}" for anchor in unseen]
     fitting = lines[:_ANCHORS_SHOWN]
-    while fitting and _length(fitting, 1) > room:
+    while fitting and sum(len(line) + 1 for line in fitting) > room:
         fitting = fitting[:-1]
     return "\n".join(["Anchors:", *fitting]) if fitting else ""
 
@@ -171,13 +134,3 @@ def _anchors(handoff: Handoff, shown: str, room: int) -> str:
 def _told(title: str, lines: Iterable[str], *, is_rendered: bool = False) -> str:
     items = [f"- {line if is_rendered else one_line(readable(line))}" for line in lines]
     return "\n".join([f"{title}:", *items]) if items else ""
-
-
-def _newest(title: str, lines: Sequence[str], room: int) -> str:
-    """Return the newest lines that fit, at least one, oldest first, and how many there are before them."""
-    told = [f"- {line}" for line in lines]
-    shown = _fitting(told, room - len(title) - _TITLES // 2, 1) or told[-1:]
-    if not shown:
-        return ""
-    before = len(lines) - len(shown)
-    return "\n".join([f"{title}{f' (and {before} before these)' if before else ''}:", *shown])

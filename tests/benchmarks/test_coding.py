@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from benchmarks.coding.__main__ import outcomes_of
 from benchmarks.coding.engineer import next_step
-from benchmarks.coding.figures import headline, rows
+from benchmarks.coding.figures import headline, missed, rows
 from benchmarks.coding.reading import View
 from benchmarks.coding.tasks import Refactor, Task, told_cases
 
@@ -32,6 +34,8 @@ def test_the_told_cases(task: Task, falls: tuple[str, str]) -> None:
     assert (True, True, True) == (ours.knows_files, ours.logs_files, ours.metrics_agree)
     figures = headline([other, ours])
     assert (1, 1, 5.0, 0) == (figures["tasks"], figures["clean"], figures["elements"], figures["repeated_patches"])
+    assert [] == missed(figures)
+    assert [] != missed(headline([replace(ours, knows_files=False)]))
     assert {"figure": "tasks", arm: 1, "ours": 1} == {key: value for key, value in rows([other, ours])[0].items() if value}
 
 

@@ -127,11 +127,22 @@ def test_every_changed_file_is_named(room: int, count: int) -> None:
     assert f"[TRACE-{count + 1:03d}]" in note
 
 
+def test_a_file_that_a_listed_step_names_takes_no_room_beside_it() -> None:
+    """In the smallest room the lines of steps come before what files held: they say more of the same file."""
+    entries = [done(number, f"part_{number}.py", 'edit_file: "def total(" -> "def net_total("') for number in range(1, 7)]
+    handoff = handed_over(entries)
+    note = work_note(handoff, entries, status=held_against(handoff), room=960)
+    assert [f"[TRACE-{number:03d}]" for number in range(1, 7)] == [line[2:13] for line in lines_of(note, "Done and in effect")]
+    assert "changed before these" not in note
+    ample = work_note(handoff, entries, status=held_against(handoff), room=4_000)
+    assert 6 == len(lines_of(ample, "Files as they were left"))
+
+
 def test_files_beyond_the_room_are_counted() -> None:
     """The newest are named, and how many there are before them is said."""
     entries = [done(number, f"src/part_{number:03d}.py") for number in range(1, 301)]
     note = work_note(handed_over(entries), entries, room=2_560)
-    named = [number for number in range(1, 301) if f"src/part_{number:03d}.py" in note.partition("Files as they were left")[2]]
+    named = [number for number in range(1, 301) if f"src/part_{number:03d}.py" in note]
     assert list(range(named[0], 301)) == named
     assert f"Files as they were left (and {named[0] - 1} before these):" in note
     assert len(note) < 2_560
