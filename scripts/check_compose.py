@@ -132,7 +132,7 @@ def check(image: Image, services: Mapping[str, Any], server: str, database: str)
     where = urlsplit(server)
     healthy(services["database"], where.hostname or "", where.port or 5432)
     port = free_port()
-    url, token = environment_of(services["service"], password=where.password or "", token=TOKEN)
+    url, token = environment_of(services["service"], where.password or "", TOKEN)
     asked = urlsplit(url)
     if asked.hostname not in services or asked.path != f"/{services['database']['environment']['POSTGRES_DB']}":
         sys.exit(f"DATABASE_URL of compose.yaml names {asked.hostname}{asked.path}, which is no service and database of it.")
@@ -166,9 +166,9 @@ def healthy(service: Mapping[str, Any], host: str, port: int) -> None:
     print(f"{line}: {done.stdout.strip()}", flush=True)
 
 
-def environment_of(service: Mapping[str, Any], **given: str) -> tuple[str, str]:
+def environment_of(service: Mapping[str, Any], password: str, token: str) -> tuple[str, str]:
     """Return `DATABASE_URL` and `ADMIN_TOKEN` as compose would set them."""
-    values = {"POSTGRES_PASSWORD": given["password"], "ADMIN_TOKEN": given["token"]}
+    values = {"POSTGRES_PASSWORD": password, "ADMIN_TOKEN": token}
     filled = {name: re.sub(r"\$\{(\w+)(?::\?[^}]*)?\}", lambda found: values[found[1]], text) for name, text in service["environment"].items()}
     return filled["DATABASE_URL"], filled["ADMIN_TOKEN"]
 

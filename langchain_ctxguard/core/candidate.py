@@ -34,7 +34,7 @@ from langchain_ctxguard.core.invariants import Broken, broken
 from langchain_ctxguard.core.lexicon import language_of
 from langchain_ctxguard.core.material import Bounds, Material, results_by_id
 from langchain_ctxguard.core.merge import Passed, merge
-from langchain_ctxguard.core.people_said import said_by_people, with_said
+from langchain_ctxguard.core.people_said import said_by_people, with_open, with_said, without_rules
 from langchain_ctxguard.core.provenance import Sources, folded
 from langchain_ctxguard.core.render import (
     copy_lines,
@@ -154,9 +154,15 @@ class Bench:
     is_least: bool = False
     """Tell nothing but what must stay: rules and critical values."""
 
-    def variant(self, *, is_least: bool) -> Bench:
-        """Return the bench that tells nothing but what must stay, or does; what was read of the messages is not read again."""
-        other = replace(self, is_least=is_least)
+    def tight(self, *, is_least: bool = False) -> Bench:
+        """Return the bench that writes the record tight, or no more of it than must stay; what was read of the messages is not read again."""
+        if is_least:
+            # Both tell of the same messages, which are read before they part.
+            self.watched, self.said, self.sources  # noqa: B018
+        return self.read_by(replace(self, is_tight=True, is_bare=True, is_least=is_least))
+
+    def read_by(self, other: Bench) -> Bench:
+        """Return another bench for the same cut, which need not read the messages again."""
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name in _READ})
         return other
 
@@ -191,13 +197,7 @@ class Bench:
 
     def candidate(self, cleaned: Cleaned, sources: Sources, *, dropped_keys: int = 0) -> Candidate:
         """Return the version a cleaned summary makes."""
-        if self.is_tight:
-            cleaned = replace(cleaned, summary=cleaned.summary.model_copy(update={"facts": self._with_said(cleaned.summary)}))
-        elif self.situation.head.body is not None and self.situation.head.body.tight is not None:
-            # In the ordinary form rules are quoted apart.
-            quoted = {folded(rule.text) for rule in self.material.evidence.inferred}
-            facts = tuple(fact for fact in cleaned.summary.facts if folded(fact.statement) not in quoted)
-            cleaned = replace(cleaned, summary=cleaned.summary.model_copy(update={"facts": facts}))
+        cleaned = replace(cleaned, summary=self._standing(cleaned.summary))
         made = self._made(cleaned.summary, self.bounds)
         lost = _lost(self.plan.must_keep, made.view, sources)
         missing = lost
@@ -224,23 +224,22 @@ class Bench:
             notes=_notes(made),
         )
 
-    def _with_said(self, summary: StructuredSummary) -> tuple[Fact, ...]:
-        """Return the facts of a summary with everything people said in what leaves: which of it has room is settled when the view is made."""
-        before = self.situation.head.body
-        standing = {folded(rule.text) for rule in open_inferred(self.material.evidence.inferred)}
-        known = set() if before is None else {folded(rule.text) for rule in before.evidence.inferred}
-        items = tuple(
-            Fact(statement=item.text, said_by="user", source=item.source)
-            for item in summary.open_items
-            if item.asked_by == "user" and item.source is not None and item.source not in self.material.sources
-        )
-        facts = summary.facts
-        if before is not None and before.tight is None and summary.original_goal:
-            facts = (Fact(statement=summary.original_goal, said_by="user"), *facts)
-        known_words = {folded(fact.statement) for fact in facts}
-        items = tuple(item for item in items if folded(item.statement) not in known_words)
+    def _standing(self, summary: StructuredSummary) -> StructuredSummary:
+        """Return a summary without rules of people's that do not stand; in the tight form with everything people said in what leaves.
+
+        Which of that has room is settled when the view is made.
+        """
+        ended, before = self.material.ended, self.situation.head.body
+        summary = without_rules(summary, ended) if ended else summary
+        if not self.is_tight:
+            # In the ordinary form rules are quoted apart.
+            quoted = {folded(rule.text) for rule in self.material.evidence.inferred} if before is not None and before.tight is not None else ()
+            return without_rules(summary, quoted) if quoted else summary
+        earlier = () if before is None else before.summary.facts
+        goal = summary.original_goal if before is not None and before.tight is None else ""
+        facts = with_open(summary, goal=goal, evicted=self.material.sources)
         pinned = [folded(rule.text) for rule in self.situation.rules]
-        return with_said((*facts, *items), self.said, ended=known - standing, pinned=pinned)
+        return summary.model_copy(update={"facts": with_said(facts, self.said, earlier=earlier, pinned=pinned)})
 
     @cached_property
     def said(self) -> tuple[Fact, ...]:
@@ -498,6 +497,8 @@ class Bench:
         if rule_in(field.raw) is None:
             return False
         plain = folded(field.raw)
+        if any(plain in folded(text) or folded(text) in plain for text in self.material.ended):
+            return True
         decided = (rule.text for rule in self.material.evidence.inferred if rule.status != "inferred")
         return self.plan.inferred != "pin" or any(plain in folded(text) or folded(text) in plain for text in decided)
 

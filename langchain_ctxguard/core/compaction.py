@@ -33,7 +33,7 @@ from langchain_ctxguard.core.effects import (
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.invariants import Broken
 from langchain_ctxguard.core.lexicon import language_of
-from langchain_ctxguard.core.material import Bounds, bounds_of, can_gain, choice_of, material_of, modest, widened
+from langchain_ctxguard.core.material import Bounds, bounds_of, can_gain, choice_of, material_of, modest, unit_costs, widened
 from langchain_ctxguard.core.objection import STOPPED, objected
 from langchain_ctxguard.core.provenance import Sources
 from langchain_ctxguard.core.quoted import shown_beside, with_quotes
@@ -102,7 +102,7 @@ def compaction_flow(situation: Situation, plan: Plan, count: CountTokens) -> Gen
     found = yield from _bench(situation, plan, count, record, tokens_before=tokens_before)
     if isinstance(found, CompactionRecord):
         return Compacted(situation.head, before, found, fields=fields_of(situation.head))
-    found = replace(found, began=began)
+    found = found.read_by(replace(found, began=began))
     is_full = plan.limit is not None and tokens_before > plan.limit
     if (yield from objected(found, record, is_full=is_full)):
         if is_full and plan.limit is not None:
@@ -160,7 +160,7 @@ def _bench(
     bounds = bounds_of(situation, plan, repaired, count, tokens_before=tokens_before)
     found = _ordinary(situation, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
     if may_be_short(plan, is_full=is_full) and (isinstance(found, ContextBudgetError) or (isinstance(found, Bench) and tells_too_little(found))):
-        tight = tight_bench(situation, plan, bounds, count, tokens_before=tokens_before)
+        tight = tight_bench(situation, plan, bounds, count, tokens_before=tokens_before, ordinary=found if isinstance(found, Bench) else None)
         if tight is not None and plan.limit is not None:
             if tight.least.tokens > plan.limit:
                 yield from _refused(record, _not_even_tight(tight.least, plan.limit, situation))
@@ -175,24 +175,28 @@ def _ordinary(
 ) -> Bench | ContextBudgetError | str:
     """Return what a candidate in the ordinary form is to be made of, or why there is none: what must stay does not fit, or nothing can leave."""
     repaired = situation.repaired
+    read: Bench | None = None
+    costs = unit_costs(repaired, count)
     for _ in range(_CUTS):
-        choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before)
+        choice, elided = choice_of(situation, repaired, plan, bounds, count, is_full=is_full, tokens_before=tokens_before, costs=costs)
         needed = choice.needed - bounds.values
         if plan.limit is not None and not choice.fits and needed > plan.limit and (is_full or plan.may_fill_goal):
             return _does_not_fit(needed, plan.limit, situation, bounds)
         if choice.at == 0 and not elided:
             return "Nothing can leave the view: `keep`, the current request and calls in flight hold it."
-        material = material_of(situation, plan, choice.at, elided, count)
+        if read is None or (read.material.at, read.material.elided) != (choice.at, elided):
+            read = Bench(situation, plan, material_of(situation, plan, choice.at, elided, count), bounds, count)
         room = bounds.quoted + bounds.values
-        bounds, material = with_quotes(bounds, material, plan, count, tokens_before=tokens_before)
+        bounds, material = with_quotes(bounds, read.material, plan, count, tokens_before=tokens_before)
         if not (is_full and plan.is_callers_budget):
             break
-        bounds = replace(bounds, values=Bench(situation, plan, material, bounds, count).values_tokens)
+        bounds = replace(bounds, values=read.values_tokens)
         if bounds.quoted + bounds.values <= room:
             break
     if not is_full and plan.must_gain and not can_gain(material, bounds, situation, plan.settings, count):
         return "What could leave the view is too little to gain anything by it."
-    return Bench(situation, plan, material, modest(widened(bounds, choice, plan), material, situation, count), count)
+    bench = Bench(situation, plan, material, modest(widened(bounds, choice, plan), material, situation, count), count)
+    return bench if read is None else read.read_by(bench)
 
 
 def _judged(bench: Bench, asked: _Asked, before: Compiled, record: CompactionRecord) -> Generator[Effect, Answer, Compacted]:
@@ -324,7 +328,7 @@ def _all_said(
         return done, refused
     number, lines = bench.unsaid(done)
     if bench.is_tight and (number or refused is not None):
-        least = bench.variant(is_least=True)
+        least = bench.tight(is_least=True)
         done = least.candidate(asked.cleaned, asked.sources, dropped_keys=asked.dropped_keys)
         refused = bench.verdict(done, tokens_before=record.tokens_before, is_full=True)
         number, lines = bench.unsaid(done)

@@ -11,8 +11,8 @@ from langchain_ctxguard.core import evidence as evidence_of
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.compile import rendered
 from langchain_ctxguard.core.effects import CountTokens
-from langchain_ctxguard.core.identity import is_synthetic, message_keys
-from langchain_ctxguard.core.infer import after_task, infer, merged
+from langchain_ctxguard.core.identity import is_synthetic
+from langchain_ctxguard.core.infer import LIMIT, after_task, infer, merged
 from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.recalled import without_recalled
 from langchain_ctxguard.core.redact import Redaction
@@ -91,6 +91,9 @@ class Material:
     previous: StructuredSummary | None = None
     """The summary in force, as the redactor leaves it."""
 
+    ended: frozenset[str] = frozenset()
+    """Rules people said that do not stand: a later one took their place, or a person decided on them. Folded."""
+
     redactor_failure: str | None = None
     """Name of the error the application's redactor failed with: what it failed on is withheld, and no model may be asked."""
 
@@ -147,6 +150,11 @@ def _most(plan: Plan) -> int:
     return max(plan.settings.summary_tokens, int(_SUMMARY_WINDOW_SHARE * plan.window))
 
 
+def unit_costs(repaired: Repaired, count: CountTokens) -> list[int]:
+    """Return the tokens of each unit."""
+    return [count(repaired.messages[unit.start : unit.stop]) for unit in repaired.units]
+
+
 def choice_of(
     situation: Situation,
     repaired: Repaired,
@@ -159,6 +167,7 @@ def choice_of(
     keep: ContextSize | None = None,
     reserve: int | None = None,
     may_shrink: bool = True,
+    costs: Sequence[int] | None = None,
 ) -> tuple[Choice, dict[str, int]]:
     """Return where to cut, and the tool results that must be shortened for the kept part to fit: call id -> characters.
 
@@ -173,10 +182,11 @@ def choice_of(
         keep: What stays raw, if not what the plan says.
         reserve: Tokens of what will stand for the rest, if not what the bounds say.
         may_shrink: Give up some of `keep`, or of results, where it does not fit.
+        costs: Tokens of each unit, where they were counted already.
     """
     messages, units = repaired.messages, repaired.units
     body = situation.head.body
-    costs = [count(messages[unit.start : unit.stop]) for unit in units]
+    costs = unit_costs(repaired, count) if costs is None else costs
     leading = situation.leading
     fixed = plan.tool_tokens + (0 if leading is None else count([leading]))
     claims = Claims(
@@ -242,7 +252,7 @@ def material_of(situation: Situation, plan: Plan, at: int, elided: dict[str, int
     """Return what a cut before `repaired.messages[at]` evicts. A carried request that a newer one supersedes leaves with it."""
     repaired = situation.repaired
     messages = repaired.messages
-    keys = message_keys(messages, start=situation.start)
+    keys = situation.keys
     body = situation.head.body
     redaction = None if plan.redact is None else Redaction(plan.redact)
     leaving = without_recalled(messages[:at])
@@ -264,6 +274,7 @@ def material_of(situation: Situation, plan: Plan, at: int, elided: dict[str, int
     if redaction is not None:
         known, previous = redaction.value(known), None if previous is None else redaction.value(previous)
     units = [unit for unit in repaired.units if unit.stop <= at]
+    evidence, ended = _with_inferred(evidence_of.collect(seen, units, known), seen, keys, at, situation, plan)
     return Material(
         repaired=repaired,
         keys=keys,
@@ -275,7 +286,8 @@ def material_of(situation: Situation, plan: Plan, at: int, elided: dict[str, int
         tokens=tokens - requested,
         request=request,
         request_key=request_key,
-        evidence=_with_inferred(evidence_of.collect(seen, units, known), seen, keys, at, situation, plan),
+        evidence=evidence,
+        ended=ended,
         elided=elided,
         previous=previous,
         redactor_failure=None if redaction is None else redaction.failure,
@@ -284,10 +296,10 @@ def material_of(situation: Situation, plan: Plan, at: int, elided: dict[str, int
 
 def _with_inferred(  # noqa: PLR0917 - what is known of the messages, in the order it came about
     evidence: Evidence, messages: Sequence[BaseMessage], keys: Sequence[str], at: int, situation: Situation, plan: Plan
-) -> Evidence:
-    """Return `evidence` with the rules said in what leaves; one said in what stays ends an older one on its subject."""
+) -> tuple[Evidence, frozenset[str]]:
+    """Return `evidence` with the rules said in what leaves, and those that do not stand: one said in what stays ends an older one on its subject."""
     if plan.inferred == "off":
-        return evidence.model_copy(update={"inferred_shown": 0})
+        return evidence.model_copy(update={"inferred_shown": 0}), frozenset()
     pinned = {folded(rule.text) for rule in situation.rules}
     found = infer(messages[:at], keys[:at], start=situation.start)
     # What stays can only end what is carried.
@@ -296,7 +308,10 @@ def _with_inferred(  # noqa: PLR0917 - what is known of the messages, in the ord
     known = evidence.inferred if last_request([*messages]) is None else after_task(evidence.inferred)
     carried = tuple(rule for rule in merged(known, found, kept=kept) if folded(rule.text) not in pinned)
     shown = len(open_inferred(carried)) if plan.inferred == "pin" else 0
-    return evidence.model_copy(update={"inferred": carried, "inferred_shown": shown})
+    stands = {folded(rule.text) for rule in (*carried, *kept) if rule.status == "inferred"}
+    # Of very many rules the oldest are forgotten, which ends none.
+    ended = frozenset(words for rule in (*evidence.inferred, *found) if (words := folded(rule.text)) not in stands) if len(carried) < LIMIT else ()
+    return evidence.model_copy(update={"inferred": carried, "inferred_shown": shown}), frozenset(ended)
 
 
 def can_gain(material: Material, bounds: Bounds, situation: Situation, settings: CompactionSettings, count: CountTokens) -> bool:

@@ -27,7 +27,7 @@ from langchain_ctxguard.core.tight import is_said
 from langchain_ctxguard.core.tight_lines import label_of
 from langchain_ctxguard.core.worth import MUST_KEEP, Standing, worth
 from langchain_ctxguard.domain.inferred import InferredConstraint
-from langchain_ctxguard.domain.summary import Fact
+from langchain_ctxguard.domain.summary import Fact, StructuredSummary
 
 STATED = 60.0
 """From here on a sentence states something somebody would ask for later; below it is talk."""
@@ -122,22 +122,35 @@ def _ended(message: BaseMessage, key: str, pieces: Sequence[Sentence], spans: Co
     return [span for span in found if span not in spans]
 
 
-def with_said(facts: Sequence[Fact], said: Sequence[Fact], *, ended: Collection[str], pinned: Collection[str]) -> tuple[Fact, ...]:
-    """Return the facts of a summary with what people said, each sentence once: what earlier versions tell, then what leaves now.
+def without_rules(summary: StructuredSummary, rules: Collection[str]) -> StructuredSummary:
+    """Return a summary that does not tell, as something a person said, any of some rules; these are folded."""
+    facts = tuple(fact for fact in summary.facts if fact.said_by != "user" or folded(fact.statement) not in rules)
+    items = tuple(item for item in summary.pending_items if item.asked_by != "user" or folded(item.text) not in rules)
+    return summary.model_copy(update={"facts": facts, "pending_items": items})
+
+
+def with_open(summary: StructuredSummary, *, goal: str, evicted: Collection[str]) -> tuple[Fact, ...]:
+    """Return the facts of a summary and, as claims of people, what they asked for before and is open, and their first request where it is given."""
+    known = {folded(fact.statement) for fact in summary.facts}
+    asked = (item for item in summary.open_items if item.asked_by == "user" and item.source is not None and item.source not in evicted)
+    items = (Fact(statement=item.text, said_by="user", source=item.source) for item in asked if folded(item.text) not in known)
+    return (*((Fact(statement=goal, said_by="user"),) if goal else ()), *summary.facts, *items)
+
+
+def with_said(facts: Sequence[Fact], said: Sequence[Fact], *, earlier: Sequence[Fact], pinned: Collection[str]) -> tuple[Fact, ...]:
+    """Return the facts of a summary with what people said, each sentence once: what earlier versions tell, in their order, then what leaves now.
 
     Args:
         facts: Facts of a summary, those a summarizer told just now among them.
         said: What leaves now.
-        ended: Rules people said that hold no longer, folded: what told them is taken out.
+        earlier: Facts of the version before.
         pinned: Texts that stand in the rules in force, folded.
     """
     new = [folded(fact.statement) for fact in said]
     known, whole = set(new), "\n".join(new)
-    before = [
-        fact
-        for fact in facts
-        if not is_said(fact) or ((words := uncut(fact.statement)) not in known and words not in whole and folded(fact.statement) not in ended)
-    ]
+    places = {folded(fact.statement): place for place, fact in enumerate(earlier)}
+    before = [fact for fact in facts if not is_said(fact) or ((words := uncut(fact.statement)) not in known and words not in whole)]
+    before.sort(key=lambda fact: places.get(folded(fact.statement), len(places)))
     return tuple(fact for fact in (*before, *said) if not (is_said(fact) and any(folded(fact.statement) in text for text in pinned)))
 
 

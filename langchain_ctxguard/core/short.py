@@ -6,17 +6,20 @@ part shrinks to the newest request and what follows it before anything a person 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.candidate import Bench, Candidate
 from langchain_ctxguard.core.effects import CountTokens
-from langchain_ctxguard.core.material import Bounds, choice_of, material_of
+from langchain_ctxguard.core.material import Bounds, choice_of, material_of, unit_costs
 from langchain_ctxguard.core.people_said import STATED, ranked
 from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.core.render import open_inferred, render_fact
 from langchain_ctxguard.core.roles import last_request
+from langchain_ctxguard.core.select import Choice
 from langchain_ctxguard.core.situation import Plan, Situation
+from langchain_ctxguard.core.tight_lines import CLOSING, OPENING, lead
 from langchain_ctxguard.domain.config import ContextSize
 from langchain_ctxguard.domain.summary import Fact, SummaryDraft
 
@@ -55,6 +58,10 @@ def _tokens(bench: Bench, line: str) -> int:
     return text_tokens(bench.count, line) - text_tokens(bench.count, "")
 
 
+_MARGIN = 1.1
+"""What is counted line by line may come to a little more in one text."""
+
+
 @dataclass(frozen=True, slots=True)
 class TightBench:
     """The bench for the tight form, and the version that tells no more than what must stay."""
@@ -63,24 +70,36 @@ class TightBench:
     least: Candidate
 
 
-def tight_bench(situation: Situation, plan: Plan, bounds: Bounds, count: CountTokens, *, tokens_before: int) -> TightBench | None:
+def tight_bench(
+    situation: Situation, plan: Plan, bounds: Bounds, count: CountTokens, *, tokens_before: int, ordinary: Bench | None = None
+) -> TightBench | None:
     """Return the bench that writes the record tight, `None` where nothing can leave the view.
 
     What it needs at the least is the truth: where that is more than the budget, a budget of just so much is enough.
+
+    Args:
+        situation: The conversation.
+        plan: How the compaction is to go.
+        bounds: Room for summary and evidence in the ordinary form.
+        count: Counts tokens.
+        tokens_before: Tokens of the view as it is.
+        ordinary: The bench for the ordinary form, if there is one.
     """
-    found: TightBench | None = None
+    cutting = _Cutting(situation, plan, bounds, count, tokens_before, unit_costs(situation.repaired, count))
+    found = None if ordinary is None else cutting.with_all_stated(ordinary)
+    if found is not None:
+        return found
     whole = _from_request(situation, plan)
     reserve = 0
     for attempt, keep in enumerate((whole, whole, _ALONE)):
         # Everything from the newest request on; then what leaves the rules room; then the newest unit alone, and the request.
-        reserve = reserve if keep is whole else plan.limit or 0
-        made = _cut(situation, plan, bounds, count, keep=keep, reserve=reserve, may_shrink=attempt > 0, tokens_before=tokens_before)
+        made = cutting.at(keep, reserve if keep is whole else plan.limit or 0, may_shrink=attempt > 0)
         if made is None:
             continue
         if found is None or made.least.tokens < found.least.tokens:
             found = made
-        if plan.limit is None or made.least.tokens <= plan.limit:
-            return _with_more_kept(made, tokens_before=tokens_before) if attempt == 0 else made
+        if cutting.holds(made):
+            return made
         reserve = made.least.tokens - made.bench.without_record
     return found
 
@@ -88,48 +107,61 @@ def tight_bench(situation: Situation, plan: Plan, bounds: Bounds, count: CountTo
 _ALONE: ContextSize = ("messages", 1)
 
 
-def _cut(
-    situation: Situation,
-    plan: Plan,
-    bounds: Bounds,
-    count: CountTokens,
-    *,
-    keep: ContextSize,
-    reserve: int,
-    may_shrink: bool,
-    tokens_before: int,
-) -> TightBench | None:
-    choice, elided = choice_of(
-        *(situation, situation.repaired, plan, bounds, count),
-        is_full=True,
-        tokens_before=tokens_before,
-        keep=keep,
-        reserve=reserve,
-        may_shrink=may_shrink,
-    )
-    if choice.at == 0 and not elided:
-        return None
-    bench = Bench(situation, plan, material_of(situation, plan, choice.at, elided, count), bounds, count, is_tight=True, is_bare=True)
-    least = bench.variant(is_least=True)
-    return TightBench(bench, least.candidate(least.cleaned(SummaryDraft(), least.sources), least.sources))
+@dataclass(frozen=True, slots=True)
+class _Cutting:
+    """One conversation, cut for the tight form."""
+
+    situation: Situation
+    plan: Plan
+    bounds: Bounds
+    count: CountTokens
+    tokens_before: int
+    costs: Sequence[int]
+
+    def holds(self, made: TightBench) -> bool:
+        return self.plan.limit is None or made.least.tokens <= self.plan.limit
+
+    def at(self, keep: ContextSize, reserve: int, *, may_shrink: bool) -> TightBench | None:
+        """Return the bench that keeps so much and leaves `reserve` tokens for the record."""
+        choice, elided = self._choice(keep, reserve, may_shrink=may_shrink)
+        if choice.at == 0 and not elided:
+            return None
+        material = material_of(self.situation, self.plan, choice.at, elided, self.count)
+        return _with_least(Bench(self.situation, self.plan, material, self.bounds, self.count))
+
+    def with_all_stated(self, ordinary: Bench) -> TightBench | None:
+        """Return the bench that keeps as much as was asked for, or as much of it as leaves room for all that people stated; `None` if none does."""
+        rules = open_inferred(ordinary.material.evidence.inferred)
+        lines = [*(rule.text for rule in rules), *(fact.statement for fact in _stated(ordinary)), OPENING, CLOSING, lead(100)]
+        room = int(_tokens(ordinary, "\n".join(lines)) * _MARGIN) + ordinary.values_tokens
+        choice, elided = self._choice(self.plan.keep, room, may_shrink=True)
+        messages = self.situation.repaired.messages
+        request = last_request(messages)
+        if not choice.fits or choice.at == 0 or (request is not None and choice.at > request):
+            return None
+        if choice.at == ordinary.material.at and elided == ordinary.material.elided:
+            made = _with_least(ordinary)
+        else:
+            material = material_of(self.situation, self.plan, choice.at, elided, self.count)
+            made = _with_least(Bench(self.situation, self.plan, material, self.bounds, self.count))
+        return made if self.holds(made) else None
+
+    def _choice(self, keep: ContextSize, reserve: int, *, may_shrink: bool) -> tuple[Choice, dict[str, int]]:
+        return choice_of(
+            *(self.situation, self.situation.repaired, self.plan, self.bounds, self.count),
+            is_full=True,
+            tokens_before=self.tokens_before,
+            keep=keep,
+            reserve=reserve,
+            may_shrink=may_shrink,
+            costs=self.costs,
+        )
 
 
-def _with_more_kept(made: TightBench, *, tokens_before: int) -> TightBench:
-    """Return the bench that keeps as much as was asked for, or as much of it as leaves room for all that people stated."""
-    bench = made.bench
-    lines = "\n".join(fact.statement for fact in _stated(bench))
-    room = made.least.tokens - bench.without_record + _tokens(bench, lines)
-    choice, elided = choice_of(
-        *(bench.situation, bench.situation.repaired, bench.plan, bench.bounds, bench.count),
-        is_full=True,
-        tokens_before=tokens_before,
-        reserve=room,
-    )
-    if not choice.fits or not 0 < choice.at < bench.material.at:
-        return made
-    material = material_of(bench.situation, bench.plan, choice.at, elided, bench.count)
-    more = Bench(bench.situation, bench.plan, material, bench.bounds, bench.count, is_tight=True, is_bare=True)
-    return TightBench(more, made.least)
+def _with_least(bench: Bench) -> TightBench:
+    tight = bench.tight()
+    least = tight.tight(is_least=True)
+    return TightBench(tight, least.candidate(least.cleaned(SummaryDraft(), least.sources), least.sources))
 
 
 def _from_request(situation: Situation, plan: Plan) -> ContextSize:

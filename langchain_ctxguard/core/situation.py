@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_ctxguard.core.carry_over import OpenedBy
 from langchain_ctxguard.core.compile import Compiled, compile_view, leading_system
 from langchain_ctxguard.core.diff import SameText
+from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.items import Steps
 from langchain_ctxguard.core.render import render_rules
 from langchain_ctxguard.core.units import Repaired, repair
@@ -63,6 +64,11 @@ class Situation:
     def repaired(self) -> Repaired:
         """The tail as a provider accepts it, read once."""
         return repair(self.tail, start=self.start)
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """Keys of the repaired messages."""
+        return message_keys(self.repaired.messages, start=self.start)
 
     @cached_property
     def is_valid(self) -> bool:

@@ -72,6 +72,6 @@ def restored(lines: Iterable[str]) -> Iterator[str]:
             if not is_said:
                 yield line
         elif _IS_LABEL.fullmatch(line):
-            label = f"{line} "
+            label = line if line.endswith("：") else f"{line} "
         else:
             yield f"{label}{line}" if line.endswith(_ENDS) else f"{label}{line}."
