@@ -69,12 +69,11 @@ PARTS = (
     _module("coding", is_short=False),
     _module("trajectories", is_short=False),
     _module("soak", is_short=False, quick=None),
+    _module("lives", is_short=False, quick=None),
     _module("mutants", is_short=False, quick=None),
     _search("search-core", "tests/core"),
     _search("search-records", "tests/records", "tests/backends", "tests/domain", "tests/memory"),
     _search("search-consents", "tests/graph/test_consent_machine.py"),
-    _search("search-lives-1", "tests/graph/test_life_machine.py", "-k", "odd"),
-    _search("search-lives-2", "tests/graph/test_life_machine.py", "-k", "even"),
     _search("search-graph", "tests/graph", "--ignore=tests/graph/test_consent_machine.py", "--ignore=tests/graph/test_life_machine.py"),
 )
 

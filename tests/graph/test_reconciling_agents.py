@@ -17,6 +17,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import tools_condition
 
 from langchain_ctxguard import CompactContext, ContextGuard, GuardedState, HandoffGuard, PolicyToolNode
+from langchain_ctxguard.backends.workspace import Workspace
 from tests.graph.models import ScriptedChat
 from tests.support.coding import ago, coding_guard, deep, file_tools, go, notes_in, scripted, step
 from tests.support.repositories import git, repository
@@ -107,6 +108,20 @@ def test_the_status_stands_in_the_context_until_the_next_compaction(root: Path, 
     assert 1 == len({tuple(note) for note in notes})
     assert "The work log was held against the workspace after the compaction" in notes[0][0]
     assert "Done and in effect; do not do it again:\n- [TRACE-001]" in notes[0][0]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("is_near", [False, True])
+def test_a_short_run_starts_no_program(root: Path, route: str, is_near: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001
+    """Whatever the agent is built with: the workspace is looked at when a compaction is near, and not before."""
+    looked: list[str] = []
+    survey = Workspace.survey
+    monkeypatch.setattr(Workspace, "survey", lambda self: looked.append("survey") or survey(self))
+    model = scripted(*steps(route)[:2], "done") if not is_near else scripted(*steps(route)[:2], *steps(route)[5:6], "done")
+    guard = coding_guard(trigger=("messages", 8) if is_near else ("messages", 100), store="memory://")
+    go(built(route, root, guard, model, check="touch ../checked"), "Set a and b to 2.")
+    assert is_near == bool(looked)
+    assert is_near == (root.parent / "checked").exists()
 
 
 def test_calls_of_one_message_are_held_together(root: Path) -> None:
