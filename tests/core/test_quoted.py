@@ -66,12 +66,6 @@ def test_a_rule_that_ended_is_told_by_nothing() -> None:
         assert early not in text
 
 
-def test_a_pinned_rule_is_not_told_again() -> None:
-    """What stands in the system message takes no line elsewhere, though somebody said it with stress."""
-    done = compact_messages(spoken(), constraints=[RULES[2]])
-    assert RULES[2] not in "\n".join(str(message.content) for message in done.messages[1:])
-
-
 def test_a_budget_without_room_for_the_rules_is_refused_with_both_numbers() -> None:
     """Nothing is lost unseen, and what the error says is needed is the truth: so much is enough."""
     with pytest.raises(ContextBudgetError, match=r"needs (\d+) tokens and the budget is 100") as failed:
