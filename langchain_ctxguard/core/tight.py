@@ -80,7 +80,7 @@ def _lines(facts: Iterable[Fact], evidence: Evidence) -> Iterable[str]:
             own = by_source.setdefault(rule.source, [])
             own.insert(0 if rule.start == 0 else len(own), shown_rule(rule, evidence))
     for source, sentences in by_source.items():
-        line = one_line(readable(" ".join(sentences)))
+        line = one_line(readable(_HAN_END.sub(r"\1", " ".join(sentences))))
         yield f"{line} {USER_CLAIMS}" if source in claiming else line
     yield from (f"{named(field)}: {one_line(readable(field.raw))}" for field in _carried(evidence) if field.origin == "user")
 
@@ -90,6 +90,7 @@ def _carried(evidence: Evidence) -> list[ControlField]:
     return [as_shown(by_id[name], evidence.retold) for name in evidence.carried if name in by_id]
 
 
+_HAN_END = re.compile(r"([。！？；]) ")
 _MARK = re.compile(r"\[(?:now: |现为：)([^\]]*)\]")
 
 
