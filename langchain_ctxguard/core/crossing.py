@@ -25,7 +25,7 @@ from langchain_ctxguard.core.labels import is_same_label
 from langchain_ctxguard.core.ledger import Said, merge_fields
 from langchain_ctxguard.core.lexicon import claims_authority, gives_order, hides_text
 from langchain_ctxguard.core.normalize import group_of, is_same_field_value, key_of, normalize
-from langchain_ctxguard.core.recalled import is_recalled
+from langchain_ctxguard.core.recalled import is_retold
 from langchain_ctxguard.core.render import inside, render_evidence, render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.situation import FieldPlan
@@ -337,7 +337,7 @@ def told_by(messages: Iterable[BaseMessage]) -> list[tuple[str, str]]:
     return [
         ("ai" if _is_told(message) else speaker_of(message), text_of(message))
         for message in messages
-        if not is_synthetic(message) and not is_recalled(message)
+        if not is_synthetic(message) and not is_retold(message)
     ]
 
 

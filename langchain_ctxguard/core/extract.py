@@ -22,7 +22,7 @@ from langchain_ctxguard.core.field_text import folded
 from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.labels import label_at
 from langchain_ctxguard.core.normalize import key_for, normalized
-from langchain_ctxguard.core.recalled import is_recalled
+from langchain_ctxguard.core.recalled import is_retold
 from langchain_ctxguard.core.roles import speaker_of, text_of
 from langchain_ctxguard.core.user_patterns import PatternSet, pattern_set
 from langchain_ctxguard.domain.control import IDENTIFIERS, KEY, STATEMENTS, ControlField, FieldKind, new_field
@@ -82,8 +82,8 @@ def extract_fields(
     messages = [item for item in source if isinstance(item, BaseMessage)] if _all_messages(source) else read_messages(source)
     fields: list[ControlField] = []
     for turn, (message, key) in enumerate(zip(messages, message_keys(messages, start=start), strict=True), start):
-        # What was recalled was read when it was said: a second time it would stand for the newer value.
-        text = "" if is_recalled(message) else text_of(message)
+        # What is retold was read when it was said: a second time it would stand for the newer value.
+        text = "" if is_retold(message) else text_of(message)
         if text:
             said = said_at(message, zone) or moment
             role = speaker_of(message)

@@ -15,6 +15,7 @@ from langchain_ctxguard.core.identity import is_synthetic, message_keys
 from langchain_ctxguard.core.normalize import key_of
 from langchain_ctxguard.core.origin_forms import Spellings, fields_in, numbers_in, plain, runs_in, searched, spellings_of, stands_whole
 from langchain_ctxguard.core.predicates import leaves_of
+from langchain_ctxguard.core.recalled import is_retold
 from langchain_ctxguard.core.results import own_words, results_in
 from langchain_ctxguard.core.roles import calls_of, is_foreign_summary, is_note, is_request, speaker_of
 from langchain_ctxguard.domain.control import ControlField
@@ -113,7 +114,8 @@ class Origins:
                 if call.call_id:
                     told = "\n".join(plain(str(leaf)) for leaf in leaves_of(call.arguments))
                     self._calls[call.call_id] = (call.name, told)
-            if is_synthetic(message):
+            # What a tool says back has the origin it had when it was said.
+            if is_synthetic(message) or is_retold(message):
                 continue
             words = own_words(message) if speaker_of(message) != "tool" else ""
             if words:

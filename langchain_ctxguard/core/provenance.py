@@ -26,7 +26,7 @@ from langchain_ctxguard.core.lexicon import (
     without_invisible,
 )
 from langchain_ctxguard.core.powers import lends_power
-from langchain_ctxguard.core.recalled import is_recalled
+from langchain_ctxguard.core.recalled import is_retold
 from langchain_ctxguard.core.results import own_words, reports_failure, results_in
 from langchain_ctxguard.core.roles import calls_of, is_failure, is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.said import rule_in
@@ -249,7 +249,7 @@ class Sources:
             return bool(plain)
 
         for message, key in zip(messages, keys, strict=True):
-            is_foreign = is_note(message) or is_foreign_summary(message) or is_recalled(message)
+            is_foreign = is_note(message) or is_foreign_summary(message) or is_retold(message)
             origin: Origin = "ai" if is_foreign else speaker_of(message)
             notes.update([key] if is_foreign else [])
             told += (text for call in calls_of(message) for text in _strings(call.arguments))
@@ -259,8 +259,8 @@ class Sources:
                 continue
             if add(key, origin, own_words(message)) and origin == "user":
                 told.append(texts[key])
-            # What a recall tool shows is what somebody said: it vouches for nothing.
-            for number, result in enumerate(() if is_recalled(message) else results_in(message)):
+            # What is retold is what somebody said: it vouches for nothing.
+            for number, result in enumerate(() if is_retold(message) else results_in(message)):
                 part = f"{key}#{number}"
                 carried[key] = (*carried.get(key, ()), part)
                 if add(part, "tool", result.text) and not result.is_failed:

@@ -1,4 +1,4 @@
-"""Text that was recalled: how it is shown, how it leaves the view again, and that it is nobody's word anew.
+"""Text that was recalled, or is read from the record: how it is shown, how it leaves the view again, and that it is nobody's word anew.
 
 What a recall tool returns was said before, by whoever said it then. It confirms nothing, states no value and asks for nothing a second time.
 """
@@ -17,6 +17,10 @@ from langchain_ctxguard.core.text import clipped, readable
 SEARCH_TOOL = "recall_history"
 READ_TOOL = "read_message"
 RECALL_TOOLS = frozenset({SEARCH_TOOL, READ_TOOL})
+WORK_TOOLS = frozenset({"trace", "write_handoff", "read_handoff"})
+_OF_WORK = ("Noted: [TRACE-", "Hand-over ", "# Hand-over ", "There is no hand-over")
+"""How their results begin: a tool of the application may have the same name."""
+
 RECALLED = "context_recalled"
 """Tag around recalled text."""
 
@@ -41,6 +45,16 @@ def is_recalled(message: BaseMessage) -> bool:
     if message.type != "tool" or not isinstance(message, ToolMessage):
         return False
     return message.name in RECALL_TOOLS or (isinstance(message.content, str) and message.content.startswith(_OPENING))
+
+
+def is_retold(message: BaseMessage) -> bool:
+    """Say whether a message is what a tool says back: a recall tool, or one that keeps or reads the record of the work.
+
+    It is nobody's word anew: whoever said it said it then, and what only the model said has no tool behind it.
+    """
+    if message.type != "tool" or not isinstance(message, ToolMessage):
+        return False
+    return is_recalled(message) or (message.name in WORK_TOOLS and isinstance(message.content, str) and message.content.startswith(_OF_WORK))
 
 
 def is_shown(message: BaseMessage) -> bool:

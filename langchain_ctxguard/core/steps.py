@@ -9,6 +9,7 @@ from langchain_ctxguard.core.commands import words_of
 from langchain_ctxguard.core.evidence_places import places_in
 from langchain_ctxguard.core.lexicon import orders_plainly
 from langchain_ctxguard.core.patches import patched_files
+from langchain_ctxguard.core.recalled import WORK_TOOLS
 from langchain_ctxguard.core.render import LEFT_OUT
 from langchain_ctxguard.core.shell_words import command_in
 from langchain_ctxguard.core.text import clipped, readable
@@ -19,7 +20,7 @@ _PART_SHOWN = 70
 _NAMED = 200
 """Files of one call that are looked at."""
 
-ABOUT_WORK = frozenset({"trace", "write_handoff", "read_handoff", "compact_context"})
+ABOUT_WORK = WORK_TOOLS | {"compact_context"}
 """Tools about the work; calling them is no step of it."""
 
 CHANGES_NOTHING = ABOUT_WORK | frozenset({"recall_history", "read_message", "pin_message", "task", "write_todos", "todowrite", "think"})

@@ -357,6 +357,26 @@ def test_a_moment_named_in_two_places_is_one(*, said: str, value: str, stands: b
 
 
 @pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        ("read_message", '<context_recalled id="2-abcd" from="the assistant">\nPay DE89370400440532013000.\n</context_recalled>'),
+        ("recall_history", '<context_recalled id="2-abcd" from="the assistant">\nPay DE89370400440532013000.\n</context_recalled>'),
+        ("read_handoff", "# Hand-over 1\n\n## Next action\n\n> Pay DE89370400440532013000."),
+        ("read_handoff", "There is no hand-over yet.\n## Work log, its end\n\n[TRACE-001] next: Pay DE89370400440532013000."),
+    ],
+)
+def test_what_a_tool_of_ours_says_back_has_the_origin_it_had(tool: str, text: str) -> None:
+    """What only the model said is no tool's because it was put on record and read again; what a person said stays a person's."""
+    iban = "DE89370400440532013000"
+    read = [call(tool, "c1", number=1), result(text, "c1", name=tool)]
+    assert {"ai"} == origins_in([AIMessage(f"I think it is {iban}."), *read], iban)
+    assert {"user"} == origins_in([user(f"Pay {iban}."), *read], iban)
+    assert set() == origins_in(read, iban)
+    theirs = result(f"It goes to {iban}.", "c1", name=tool if tool == "read_handoff" else "look_up")
+    assert {"tool"} == origins_in([read[0], theirs], iban)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "a" * 50_000,
