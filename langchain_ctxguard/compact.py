@@ -94,7 +94,8 @@ def compact_messages(
         config: A `GuardConfig` or the path of a `ctxguard.yaml`.
         constraints: More rules to pin, in addition to those of the config.
         keep: What stays raw, e.g. `("turns", 3)` (the default), `("messages", 20)`, `("tokens", 4000)`.
-        budget: Tokens the result may hold, system message included. A list that fits is skipped. `None`: everything before `keep` is compacted.
+        budget: Tokens the result may hold, system message included. A list that fits is skipped; under a short one the record is written tight.
+            `None`: everything before `keep` is compacted.
         token_counter: `counter(messages) -> int`; `None`: the package's own.
         summarizer: A `Summarizer`, a chat model or its name; `None`: extractive, without a model.
         previous: `head` of the last compaction of this conversation.
@@ -108,7 +109,8 @@ def compact_messages(
 
     Raises:
         ConfigurationError: a setting or a message that cannot be used.
-        ContextBudgetError: pins, current request and newest messages do not fit `budget`; names both numbers.
+        ContextBudgetError: pins, current request, newest messages, and the rules and critical values people gave do not fit `budget`; names both
+            numbers.
         ConstraintConflictError: one rule has two texts.
         RetentionError: a view given back lost its rules and `on_violation` is "stop".
     """

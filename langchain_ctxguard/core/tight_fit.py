@@ -66,19 +66,20 @@ def fitted(summary: StructuredSummary, evidence: Evidence, room: TightRoom) -> F
     evidence = evidence.model_copy(update={"inferred_shown": len(rules) if evidence.inferred_shown else 0})
     shown = frozenset(folded(text) for rule in rules for text in (rule.text, shown_rule(rule, evidence))) if evidence.inferred_shown else frozenset()
     summary = summary.model_copy(update={"facts": _without_restated(summary.facts)})
-    order = [] if room.is_least else ranked(summary.facts, rules=shown, critical=room.critical, wanted=room.wanted, renewed=room.renewed)
-    said = _Said(summary, shown, len(order))
-    bare = _bare(evidence)
+    said = _Said(summary, shown, sum(is_said(fact) and folded(fact.statement) not in shown for fact in summary.facts))
+    bare, nothing = _bare(evidence), summary.model_copy(update=_EMPTY)
+    if room.is_least:
+        return said.of((), nothing, bare)
+    order = ranked(summary.facts, rules=shown, critical=room.critical, wanted=room.wanted, renewed=room.renewed)
     weighty = [one for one in order if one.score >= STATED]
 
     def fits(chosen: Collection[int], others: StructuredSummary, record: Evidence, limit: int) -> bool:
         made = said.of(chosen, others, record)
         return room.tokens(render_tight(made.summary, made.evidence, made.tight, copy=room.copy)) <= limit
 
-    nothing = summary.model_copy(update=_EMPTY)
     others = beside(summary)
     has_record = bool(evidence.actions or evidence.artifacts or evidence.references)
-    is_alone = room.is_least or not (has_record or not others.is_empty)
+    is_alone = others.is_empty and not has_record
     least = room.goal - room.tokens(_text(said.of((), nothing, bare), room))
     reserved = 0 if is_alone else int(max(0, least) * _BESIDE_SHARE)
     chosen = _taken(weighty, frozenset(), lambda places: fits(places, nothing, bare, room.goal - reserved))
@@ -108,7 +109,8 @@ class _Said:
 
     summary: StructuredSummary
     rules: frozenset[str]
-    ranked: int
+    others: int
+    """Sentences that are no rules."""
 
     @property
     def _asked(self) -> tuple[PendingItem, ...]:
@@ -125,7 +127,7 @@ class _Said:
             # Not shown, but known: a later message may call it off or settle it.
             "pending_items": (*others.pending_items, *self._asked[-_ITEMS_KEPT:]),
         }
-        return Fitted(others.model_copy(update=kept), evidence, TightForm(left_out=max(0, self.ranked - len(chosen))))
+        return Fitted(others.model_copy(update=kept), evidence, TightForm(left_out=max(0, self.others - len(chosen))))
 
 
 def _text(made: Fitted, room: TightRoom) -> str:

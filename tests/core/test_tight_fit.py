@@ -70,7 +70,7 @@ def test_rules_are_shown_without_room() -> None:
     made = fit(10, actions=4, is_least=True)
     assert made.evidence.inferred_shown == 2
     assert (told(made), made.evidence.actions, made.summary.facts) == (set(), (), ())
-    assert made.evidence.omitted_actions == 4
+    assert (made.evidence.omitted_actions, made.tight.left_out) == (4, len(STATED) + len(TALK))
 
 
 def test_what_was_done_has_its_part_beside_what_was_stated() -> None:
