@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -95,6 +96,24 @@ def survival(*, seeds: int | None = None) -> tuple[list[dict[str, Any]], list[di
             by_corpus.append({"corpus": corpus, **_row(name, outcomes)})
             pooled.setdefault(name, []).extend(outcomes)
     return [_row(name, outcomes) for name, outcomes in pooled.items()], by_corpus
+
+
+def stale(*, seeds: int | None = None) -> list[dict[str, Any]]:
+    """Return what our view still shows of values that were restated later, by what was planted: where it stands, and in how many sessions.
+
+    Args:
+        seeds: Take only the first few sessions of each corpus.
+    """
+    found: Counter[tuple[str, str, str, str]] = Counter()
+    for corpus, (build, all_seeds) in CORPORA.items():
+        for session, canaries, _ in map(build, all_seeds[:seeds]):
+            text = run_conformance(session, GuardCompactor(), rounds=ROUNDS, canaries=canaries).rounds[-1].context.text
+            for canary in canaries:
+                lines = [line for line in text.splitlines() if any(token.lower() in line.lower() for token in canary.superseded_tokens)]
+                if lines:
+                    is_kept = all(line.startswith("[user] ") for line in lines)
+                    found[corpus, canary.id, canary.type.value, "a message that stays" if is_kept else "a quote"] += 1
+    return [{"corpus": corpus, "planted": name, "type": kind, "stands_in": place, "sessions": n} for (corpus, name, kind, place), n in found.items()]
 
 
 def _outcome(name: str, session: SeededSession, canaries: list[Canary], pairs: list[tuple[str, str]]) -> _Outcome:

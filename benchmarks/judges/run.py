@@ -30,6 +30,8 @@ def main() -> int:
     survived, by_corpus = conformance.survival(seeds=1 if is_small else None)
     print(table(survived), end="\n\n")
     print(table(by_corpus), end="\n\n")
+    held = conformance.stale(seeds=1 if is_small else None)
+    print(table(held), end="\n\n")
     ranked = conformance.leaderboard(seeds=(1,)) if is_small else conformance.leaderboard()
     print(table(ranked), end="\n\n")
     recalled = survival.survival(filler=(40,) if is_small else (40, 200))
@@ -55,6 +57,16 @@ def main() -> int:
         versions=kit,
         rows=survived,
         by_corpus=by_corpus,
+    )
+    write(
+        "judges-stale",
+        measured=(
+            f"{KIT}, the same sessions and rounds: the values restated later of which the old one is still shown, by what was planted; whether it "
+            "stands in a message that is kept as it was said, or in a quote; in how many sessions. `ctxguard` with its defaults."
+        ),
+        against="what the kit counts as out of date.",
+        versions=kit,
+        rows=held,
     )
     write(
         "judges-budget",

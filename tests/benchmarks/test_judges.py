@@ -137,3 +137,12 @@ def test_a_short_run_writes_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     told = [line.split() for line in shown.splitlines() if " filler " in line and " middle " in line]
     assert [("RecentN(5)", "0"), ("ctxguard", "100")] == [(cells[0], cells[5]) for cells in told]
     assert [] == list(tmp_path.iterdir())
+
+
+def test_an_old_value_that_is_still_shown_is_named() -> None:
+    """What was planted, where it stands, and in how many sessions; the sum is what the table of the kit counts."""
+    rows, _ = conformance.survival(seeds=1)
+    ours = next(row for row in rows if row["compactor"] == conformance.OURS)
+    held = conformance.stale(seeds=1)
+    assert ours["stale_held"] == sum(row["sessions"] for row in held)
+    assert {row["stands_in"] for row in held} <= {"a quote", "a message that stays"}
