@@ -219,10 +219,12 @@ def test_a_claim_of_power_is_called_one() -> None:
 
 def test_a_text_to_keep_comes_before_everything_that_may_leave() -> None:
     """`must_keep` holds in the tight form too."""
-    words = "the bridge was closed for a while"
-    done = compact_messages(talked(*STATED), budget=200, must_keep=[words])
+    words = "It rained on the way to work, and the bridge was closed for a while."
+    done = compact_messages(talked(*STATED), budget=200, must_keep=[words, STATED[2]])
     assert is_tight(done)
     assert words in told(done)
+    assert STATED[2] in told(done)
+    assert ("accepted", 1) == (done.outcome, record_of(done).count("the bridge was closed"))
 
 
 def test_what_is_pinned_is_not_told_again() -> None:

@@ -38,6 +38,7 @@ from langchain_ctxguard.core.people_said import said_by_people, with_open, with_
 from langchain_ctxguard.core.provenance import Sources, folded
 from langchain_ctxguard.core.render import (
     copy_lines,
+    inside,
     open_inferred,
     render_evidence,
     render_fact,
@@ -677,7 +678,9 @@ def _lost(texts: Sequence[str], view: Compiled, sources: Sources) -> list[str]:
     if not texts:
         return []
     # No text reaches over a line break: what is folded holds none.
-    shown = "\n".join(folded(text_of(message)) for message in view.messages)
+    # A tight record leaves out labels and full stops that are there for whoever reads it.
+    texts_shown = (text for message in view.messages for text in {text_of(message), inside(text_of(message))})
+    shown = "\n".join(map(folded, texts_shown))
     said = "\n".join(sources.texts.values())
     return [text for text in texts if (plain := folded(text)) and plain not in shown and folded(escaped(text)) not in shown and plain in said]
 
