@@ -205,6 +205,17 @@ def test_a_gain_under_the_share_asked_for_is_rejected() -> None:
     assert drive.done.head.cool_down is not None
 
 
+def test_a_summary_that_saves_a_little_too_little_is_made_shorter() -> None:
+    """What misses the share by less than an eighth of the summary is cut again, not thrown away."""
+    messages = [human("q " * 4_000), ai("a " * 4_000), human("now"), ai("ok")]
+    long = SummaryDraft(facts=tuple(Fact(statement=f"{number} " + "fact " * 60) for number in range(300)))
+    drive = Drive(situation(messages), plan(settings={"summary_tokens": 40_000, "min_gain": 0.78}, window=1_000_000), [long])
+
+    assert ("accepted", 1) == (drive.outcome, drive.done.record.attempts)
+    record = drive.done.record
+    assert 0.78 <= (record.tokens_before - record.tokens_after) / record.evicted_tokens < 0.82
+
+
 def test_what_must_be_kept_is_carried_verbatim_if_the_summary_lost_it() -> None:
     """`repaired` without another question, with the standing its source gives it."""
     messages = [*chat(1), human("The deadline is 2026-12-15, 期限很重要"), *chat(6)]

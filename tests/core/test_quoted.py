@@ -50,6 +50,22 @@ def test_what_stays_is_not_told_in_the_summary() -> None:
     assert again not in re.findall(r"^- \[claimed by user\] (.*)$", facts, re.MULTILINE)
 
 
+def test_a_rule_that_ended_is_told_by_nothing() -> None:
+    """Neither as a quote nor as a fact, a stressed sentence or an open item, in the same version or a later one."""
+    early, late = "Never use tabs in the sheets.", "Always use tabs in the sheets."
+    first = compact_messages([*spoken(), ("user", early), *spoken(turns=6)])
+    assert early in "\n".join(str(message.content) for message in first.messages)
+    talk = spoken(turns=9)
+    views = (
+        compact_messages([*spoken(), ("user", early), ("user", late), *talk]),
+        compact_messages([*first.messages, ("user", late), *talk], previous=first.head),
+    )
+    for done in views:
+        text = "\n".join(str(message.content) for message in done.messages)
+        assert late in text
+        assert early not in text
+
+
 def test_a_budget_without_room_for_the_rules_is_refused_with_both_numbers() -> None:
     """Nothing is lost unseen, and what the error says is needed is the truth: so much is enough."""
     with pytest.raises(ContextBudgetError, match=r"needs (\d+) tokens and the budget is 100") as failed:
