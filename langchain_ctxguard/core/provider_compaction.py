@@ -93,12 +93,20 @@ def _sum(edits: Sequence[Mapping[str, Any]], name: str) -> int:
 
 def anchor_in(messages: Sequence[BaseMessage]) -> Anchor | None:
     """Return the newest compaction by a provider in a list, `None` where there is none or calls of that answer still wait for results."""
-    for at in range(len(messages) - 1, -1, -1):
-        found = provider_compaction(messages[at])
-        if found is not None:
-            stop = _behind(messages, at)
-            return None if stop is None else Anchor(found, at, stop)
-    return None
+    at = newest_in(messages)
+    return None if at is None else anchor_at(messages, at)
+
+
+def newest_in(messages: Sequence[BaseMessage], start: int = 0) -> int | None:
+    """Return the index of the newest answer that tells of a compaction by its provider, from `start` on; `None` where none does."""
+    return next((at for at in range(len(messages) - 1, start - 1, -1) if provider_compaction(messages[at]) is not None), None)
+
+
+def anchor_at(messages: Sequence[BaseMessage], at: int) -> Anchor | None:
+    """Return the compaction that one answer tells of, `None` where it tells of none or its calls still wait for results."""
+    found = provider_compaction(messages[at])
+    stop = None if found is None else _behind(messages, at)
+    return None if found is None or stop is None else Anchor(found, at, stop)
 
 
 def _behind(messages: Sequence[BaseMessage], at: int) -> int | None:

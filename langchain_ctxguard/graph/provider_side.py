@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.core.compile import rendered
 from langchain_ctxguard.core.effects import CountTokens
-from langchain_ctxguard.core.provider_compaction import Anchor, anchor_in, lost_fields, provider_compaction, said_again
+from langchain_ctxguard.core.provider_compaction import Anchor, anchor_at, anchor_in, lost_fields, newest_in, provider_compaction, said_again
 from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
@@ -27,6 +28,25 @@ from langchain_ctxguard.graph.steps import place_of
 from langchain_ctxguard.records.provider_compactions import ProviderCompactionLog
 
 _ANCHORS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """How far the list of a thread was searched, and what was found."""
+
+    count: int
+    first: BaseMessage
+    last: BaseMessage
+    at: int | None
+    """Index of the newest answer that tells of a compaction."""
+
+    def goes_on_in(self, messages: Sequence[BaseMessage]) -> bool:
+        """Say whether a list begins with what was searched, as its ends tell: to compare all of it would cost more at every turn."""
+        return len(messages) >= self.count and _is_same(messages[0], self.first) and _is_same(messages[self.count - 1], self.last)
+
+
+def _is_same(one: BaseMessage, other: BaseMessage) -> bool:
+    return one is other or (one.id is not None and one.id == other.id and one.type == other.type)
 
 
 class ProviderSide:
@@ -50,6 +70,7 @@ class ProviderSide:
         self._count = count
         self._blocks = blocks
         self._lost: Bounded[tuple[ControlField, ...]] = Bounded(_ANCHORS)
+        self._searched: Bounded[_Searched] = Bounded(_ANCHORS)
 
     def check(self, model: Any, settings: Mapping[str, Any] | None = None) -> None:
         """Warn once of each setting by which the provider may drop the rules."""
@@ -106,7 +127,7 @@ class ProviderSide:
             rules: The rules in force.
             thread: Names the thread in the cache.
         """
-        anchor = anchor_in(messages)
+        anchor = self._newest(messages, thread)
         if anchor is None:
             return 0, []
         front = [] if head.body is None else rendered(head.body, version=head.version)
@@ -116,6 +137,18 @@ class ProviderSide:
         own = Anchor(anchor.found, anchor.at - moved, anchor.stop - moved)
         fields = self._fields_before(shown, own, head, thread)
         return anchor.stop, said_again(shown, own, made=made, rules=rules, fields=fields)
+
+    def _newest(self, messages: Sequence[BaseMessage], thread: Any) -> Anchor | None:
+        """Return the newest compaction; what was searched at an earlier call is not searched again."""
+        if not messages:
+            return None
+        known = self._searched.get(thread)
+        if known is None or not known.goes_on_in(messages):
+            at = newest_in(messages)
+        elif (at := newest_in(messages, known.count)) is None:
+            at = known.at
+        self._searched.put(thread, _Searched(len(messages), messages[0], messages[-1], at))
+        return None if at is None else anchor_at(messages, at)
 
     def _fields_before(self, shown: Sequence[BaseMessage], anchor: Anchor, head: ContextHead, thread: Any) -> tuple[ControlField, ...]:
         if self._fields is None:
