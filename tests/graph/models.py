@@ -32,7 +32,7 @@ RULES = ("Never delete an order.", "绝不显示电话号码。")
 PINS = render_rules(tuple(sorted(map(Constraint.from_text, RULES), key=strength)))
 WORDS = "The quick brown fox jumps over the lazy dog near the river bank while it rains. "
 
-Script = Callable[[int, list[BaseMessage]], AIMessage | str | Exception]
+Script = Callable[[int, list[BaseMessage]], AIMessage | str | BaseException]
 
 
 class ScriptedChat(BaseChatModel):
@@ -61,7 +61,7 @@ class ScriptedChat(BaseChatModel):
     def _answer(self, messages: list[BaseMessage]) -> AIMessage:
         self._seen.append(list(messages))
         answer = self.script(len(self._seen) - 1, messages)
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         answer = AIMessage(answer) if isinstance(answer, str) else answer
         if self.usage is not None:

@@ -44,7 +44,7 @@ SETTINGS = GuardConfig.from_dict(
 BY = {"subject": "ann", "basis": "consent", "recorded_by": "page"}
 
 
-class Crash(Exception):  # noqa: N818 - it stands for a process that ends
+class Crash(BaseException):
     """The process ends here."""
 
 
@@ -105,7 +105,7 @@ class Life(RuleBasedStateMachine):
         self.store.close()
         self.connection.close()
 
-    def answer(self, _: int, messages: list[BaseMessage]) -> AIMessage | str | Exception:
+    def answer(self, _: int, messages: list[BaseMessage]) -> AIMessage | str | BaseException:
         """Call the tool where a person's last words say so; end the process where it is to crash."""
         if self.crashes_next:
             self.crashes_next = False
