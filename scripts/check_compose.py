@@ -59,9 +59,9 @@ def instructions(text: str) -> Iterator[tuple[str, str]]:
     r"""Yield the instructions of a Dockerfile.
 
     >>> list(instructions("FROM a\n# why\nRUN b \\\n  c\n"))
-    [('FROM', 'a'), ('RUN', 'b   c')]
+    [('FROM', 'a'), ('RUN', 'b c')]
     """
-    for line in re.sub(r"\\\n", " ", text).splitlines():
+    for line in re.sub(r"\s*\\\n\s*", " ", text).splitlines():
         if line.strip() and not line.lstrip().startswith("#"):
             name, _, rest = line.strip().partition(" ")
             yield name, rest
