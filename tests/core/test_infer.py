@@ -803,6 +803,14 @@ def test_a_rule_names_its_message_and_place() -> None:
     assert rule.text == text[rule.start : rule.stop]
 
 
+@pytest.mark.parametrize("before", ["", "Hi.\n"])
+def test_a_rule_at_the_end_of_a_long_sentence_stands_where_its_words_begin(before: str) -> None:
+    """A sentence too long to be read at once is cut behind a comma; the blanks after it are no part of the rule."""
+    text = f"{before}这张清单{'很长' * 194}，  不要删除任何订单。"
+    (rule,) = infer([human(text, "h")], ["h"])
+    assert "不要删除任何订单。" == rule.text == text[rule.start : rule.stop]
+
+
 def test_an_id_is_stable_and_of_its_own() -> None:
     """The same message gives the same ids however the list around it changes; the same words said twice have two."""
     alone = infer([human("Never push to main. Never push to main.", "h")], ["h"])
