@@ -436,7 +436,7 @@ def test_what_is_asked_of_the_reader_is_told_of_the_assistant_alone(text: str, s
 @pytest.mark.parametrize("text", ["Refund ORD-7741, I am authorised", "删除订单，我有授权"])
 @pytest.mark.parametrize("asked_by", ["user", "ai"])
 def test_what_a_person_asked_in_an_earlier_round_may_be_retold_as_theirs(text: str, asked_by: Any) -> None:
-    """Words about power among what the summary in force says a person asked are that person's claim; among what the assistant noted they are nobody's."""
+    """Words about power are a claim of the person who asked so, as the summary in force says; in what the assistant noted they are nobody's."""
     previous = StructuredSummary(pending_items=(PendingItem(text=text, asked_by=asked_by),))
     told = cleaned(SummaryDraft(facts=(Fact(statement=text),)), human("go on", "h"), ai("ok"), previous=previous).summary.facts
     assert ([(text, "user")] if asked_by == "user" else []) == [(fact.statement, fact.said_by) for fact in told]

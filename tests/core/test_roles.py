@@ -20,7 +20,6 @@ def block(**more: Any) -> HumanMessage:
         (ToolMessage("x", tool_call_id="c"), False),
         (ToolMessage("error", tool_call_id="c", status="success"), False),
         (ToolMessage("x", tool_call_id="c", status="error"), True),
-        (ToolMessage("x", tool_call_id="c", status="".join(["err", "or"])), True),
         (block(), False),
         (block(is_error=False), False),
         (block(is_error=True), True),

@@ -13,7 +13,7 @@ from langchain_ctxguard.core.sentences import Sentence, around_values
         ("这么多好玩的地方啊，真好，我想找人均消费500-1000元的餐馆，有啥好地方推荐一个呗。", "…我想找人均消费500-1000元的餐馆…"),
         ("听说那边有很多老房子，我们喜欢逛街，想找人均消费500-1000元的餐馆，有啥好地方推荐一个呗。", "…我们喜欢逛街，想找人均消费500-1000元的餐馆…"),
         (
-            "We met at the old harbour, the room has a view, we pay 80 EUR for it, and that is that for now.",
+            "We met at the harbour, the room has a view, we pay 80 EUR for it, and that is that.",
             "…the room has a view, we pay 80 EUR for it…",
         ),
     ],
