@@ -22,7 +22,6 @@ from langchain_ctxguard.domain.tool_rule import Decision
 from langchain_ctxguard.domain.value import Value, digest_of
 from langchain_ctxguard.errors import PolicyError
 
-_RANK = {Decision.DENY: 0, Decision.ASK: 1, Decision.ALLOW: 2}
 _OPEN = ToolPolicy()
 _ANY = AskNeed(rules=())
 _PLAINLY = "Give plain values."
@@ -248,7 +247,7 @@ def _verdict(  # noqa: PLR0917
     decision = Decision.DENY
     if not findings and judged.asks:
         findings, asks, used = _settled(judged.asks, request, approvals, rules, now)
-        decision = max((finding.decision for finding in findings), key=lambda one: -_RANK[one], default=Decision.ALLOW)
+        decision = Decision.ASK if asks else Decision.DENY if findings else Decision.ALLOW
     elif not findings:
         decision = Decision.ALLOW
     effects = judged.effects
@@ -362,7 +361,8 @@ def _adopt(verdict: Verdict, judged: _Judged) -> None:
         elif verdict.decision is Decision.DENY:
             judged.findings.append(finding)
     if verdict.decision is Decision.ASK:
-        first = verdict.findings[0] if verdict.findings else _DEFAULTS[Decision.ASK]
+        # Its decision counts, whatever its findings say: a verdict that allowed may have been raised to a question.
+        first = (verdict.findings[0] if verdict.findings else _DEFAULTS[Decision.ASK]).model_copy(update={"decision": Decision.ASK})
         judged.asks += [(first, need) for need in verdict.asks or (_ANY,)]
     judged.reserve += verdict.reserve
     judged.enforces += verdict.enforces

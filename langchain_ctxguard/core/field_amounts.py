@@ -63,8 +63,6 @@ def term(_reading: Reading, text: str, candidate: Candidate) -> Found | None:
     span = text[start:stop]
     if span.startswith("net") and not re.search(r"(?:terms?|payment|/10|/)[^.]{0,12}$", text[max(0, start - 24) : start]) and "/" not in span:
         return None
-    if span.endswith("天") and text[stop : stop + 1] == "内":
-        stop = stop - 0
     return Found(FieldKind.PAYMENT_TERM, start, stop)
 
 
@@ -140,7 +138,7 @@ def span(_reading: Reading, text: str, candidate: Candidate) -> Found | None:  #
         if _AGE.match(text, stop) or _MOMENTARY.fullmatch(low) or (_DECADE.fullmatch(span) and int(span[:-1]) > 1900) or span in {"2d", "3d"}:  # noqa: PLR2004 - the 1990s
             return None
         return Found(FieldKind.DURATION, start, stop)
-    if before[-1:] in "第每" and before[-1:]:
+    if before.endswith(("第", "每")):
         return None
     if span.endswith("年") and span[0].isascii():
         number = re.match("[0-9]+", span)

@@ -271,7 +271,7 @@ def is_bare_number(text: str, start: int) -> bool:
 def _nearest(left: str, stop: int, *, is_plain: bool) -> tuple[str, int]:
     """Return the last naming word that ends at or before `stop`, and where it ends; empty where there is none."""
     words = list(_WORD.finditer(left, 0, stop))
-    best, end = "", -1
+    best, end = "", 0
     for place in range(len(words) - 1, -1, -1):
         word = words[place].group().lower()
         two = f"{words[place - 1].group().lower()} {word}" if place and words[place - 1].end() == words[place].start() - 1 else ""
@@ -280,7 +280,7 @@ def _nearest(left: str, stop: int, *, is_plain: bool) -> tuple[str, int]:
             break
     if is_plain:
         return best, end
-    for at in range(stop - 1, max(end, 0) - 1, -1):
+    for at in range(stop - 1, end - 1, -1):
         if left[at] in _LAST_CHARACTERS:
             for size in range(min(_LONGEST_ZH, at + 1), 0, -1):
                 if left[at + 1 - size : at + 1] in _KIND_OF_WORD:

@@ -99,7 +99,7 @@ class BookedRule:
             if not values:
                 if not is_optional:
                     yield name, True
-            elif (judge(values[0]) if len(values) == 1 else holds_for_all(judge, values)) is not True:
+            elif holds_for_all(judge, values) is not True:
                 yield name, False
 
 

@@ -183,8 +183,8 @@ def _sought(words: frozenset[str]) -> str:
 def _sought_word(word: str) -> str:
     bare = word.strip(_EDGE).replace(_EDGE, "")
     # By a letter `re` means more than RE2, so what it takes for an edge beside one of ASCII, RE2 does too; beside others it may not.
-    before = r"\b" if word[0] == _EDGE and _is_plain(bare[0]) else ""
-    behind = r"\b" if word[-1] == _EDGE and _is_plain(bare[-1]) else ""
+    before = r"\b" if word.startswith(_EDGE) and _is_plain(bare[0]) else ""
+    behind = r"\b" if word.endswith(_EDGE) and _is_plain(bare[-1]) else ""
     return f"{before}{re.escape(bare)}{behind}"
 
 

@@ -51,6 +51,9 @@ _PASTED = frozenset(
     text tool_result transcript uploaded_files website
     """.split()  # noqa: SIM905
 )
+_BLANK = re.compile("[\xa0\u2000-\u200a\u202f\u205f\ufeff]")
+"""Blanks that pages and word processors put where others type a space; and the mark some files begin with."""
+
 _QUOTED = re.compile(
     r"(?<!`)`{1,2}(?!`)[^`\n]{1,2000}`{1,2}"
     r"|(?<![A-Za-z0-9\"])\"(?=[^\s\"])[^\"]*(?:\"|\Z)"
@@ -80,12 +83,12 @@ class Span(NamedTuple):
 
 
 def own_voice(text: str) -> str:
-    r"""Return `text` with what its writer only shows covered up; every character keeps its place.
+    r"""Return `text` with what its writer only shows covered up, and blanks of any width as spaces; every character keeps its place.
 
     >>> own_voice("Never stop.\n> Always stop.")
     'Never stop.\n              '
     """
-    return _without_quotes(_without_blocks(_without_pasted(text)))
+    return _without_quotes(_without_blocks(_without_pasted(_BLANK.sub(" ", text))))
 
 
 def matches_from(opening: re.Pattern[str], pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:

@@ -201,6 +201,24 @@ def test_a_summary_that_speaks_against_a_rule_that_still_stands_is_a_warning() -
     assert ("contradicted", "summary_disagrees", Level.WARNING) == (finding.loss.value, finding.reason, finding.level)
 
 
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (SystemMessage, "absent"),
+        (HumanMessage, "absent"),
+        (AIMessage, "permission"),
+        (lambda text: ToolMessage(text, tool_call_id="c"), "permission"),
+    ],
+    ids=["application", "person", "assistant", "tool"],
+)
+@pytest.mark.parametrize("constraints", [None, ["Never delete an order."]])
+def test_a_sentence_that_was_said_before_stands_for_itself(make: Any, reason: str, constraints: Any) -> None:
+    """Said by a person or the application it does not stand in the place of a rule that is gone; said by anybody else it does."""
+    said = "You may delete orders of the archive."
+    finding = one([HumanMessage("Never delete an order."), make(said)], [HumanMessage(said)], "constraint", constraints=constraints)
+    assert reason == finding.reason
+
+
 @pytest.mark.field("C093")
 def test_every_point_of_an_agreement_is_a_rule_of_its_own() -> None:
     """A compaction that keeps three of five points lost two, each named."""

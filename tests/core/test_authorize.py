@@ -336,6 +336,14 @@ class TestRequirements:
         assert ALLOW is verdict(rules, request("send", body="It is INV-77120."), origins=known).decision
         assert ALLOW is verdict(rules, request("send", body="Best wishes"), origins=known).decision
 
+    @pytest.mark.parametrize(("body", "expected"), [(482913, DENY), ([5, "", 482913], DENY), (5, ALLOW), (48.5, ALLOW), (True, ALLOW), ("", ALLOW)])
+    def test_a_number_may_come_from_a_forbidden_source_too(self, body: Any, expected: Decision) -> None:
+        """A code stays a code where it is passed on as a number."""
+        rules = policy({"tool": "send", "forbid_from": {"body": ["read_*"]}})
+        call = AIMessage("", tool_calls=[{"name": "read_mail", "args": {}, "id": "k1"}])
+        known = Origins().follow([HumanMessage("go"), call, ToolMessage("code 482913 is yours", tool_call_id="k1")])
+        assert expected is verdict(rules, request("send", body=body), origins=known).decision
+
     def test_order_looks_at_what_succeeded_before(self) -> None:
         """Read before write, and this file before writing this file."""
         rules = policy({"tool": "write", "order": {"after": ["read_*"], "same": ["path"]}})
@@ -482,6 +490,14 @@ class TestFunctions:
         assert "forbidden by policy0" == verdict(lambda asked: Verdict(decision=DENY, tool="tool", findings=(reason,))).reason
         assert DENY is verdict(lambda asked: Verdict(decision=DENY, tool="tool", findings=())).decision
         assert ASK is verdict(lambda asked: Verdict(decision=ASK, tool="tool", findings=())).decision
+
+    @pytest.mark.parametrize("said", [ALLOW, ASK, DENY])
+    @pytest.mark.parametrize("decision", [ALLOW, ASK, DENY])
+    def test_a_verdict_counts_by_its_decision(self, decision: Decision, said: Decision) -> None:
+        """Whatever its findings say: one that allowed may have been raised to a question, and then asks."""
+        finding = Finding(rule="cedar", key="verdict", decision=said, reason="so it says", instead="")
+        found = verdict([policy(), lambda asked: Verdict(decision=decision, tool="tool", findings=(finding,))])
+        assert (decision, decision is ASK) == (found.decision, bool(found.asks))
 
 
 class TestTraits:

@@ -12,7 +12,7 @@ from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.powers import without_power
 from langchain_ctxguard.core.provenance import Sources, folded
 from langchain_ctxguard.core.render import render_summary
-from langchain_ctxguard.domain.summary import Decision, Fact, LeftOut, Rejected, StructuredSummary, SummaryDraft, Trust
+from langchain_ctxguard.domain.summary import Decision, Fact, LeftOut, PendingItem, Rejected, StructuredSummary, SummaryDraft, Trust
 from langchain_ctxguard.testing.summarizers import POISON
 from tests.support.builders import ai, human, result
 
@@ -418,3 +418,25 @@ def test_an_answer_in_the_words_of_its_question_stays_an_answer() -> None:
     (fact,) = cleaned(SummaryDraft(facts=(answer,)), asked, ai("推荐您去八达岭长城游玩。", message_id="a1")).summary.facts
 
     assert ("推荐您去八达岭长城游玩。", "ai") == (fact.statement, fact.said_by)
+
+
+@pytest.mark.parametrize(
+    ("said_by", "source", "stays"), [("ai", "a", True), ("tool", "t", False), ("ai", None, False)], ids=["assistant", "tool", "nobody"]
+)
+@pytest.mark.parametrize("text", ["Please call the bank before noon", "请先联系银行"])
+def test_what_is_asked_of_the_reader_is_told_of_the_assistant_alone(text: str, said_by: Any, source: str | None, *, stays: bool) -> None:
+    """What the assistant told a person to do was said; from a tool, or from nobody, it would be an order."""
+    spoken = ai(f"{text}.", message_id="a") if said_by == "ai" and source else ai(calls=["c"], message_id="a")
+    given = result("c", f"{text}." if said_by == "tool" else "nothing", message_id="t")
+    messages = [human("hello", "h"), spoken] if said_by == "ai" and source else [human("hello", "h"), spoken, given]
+    told = Fact(statement=text, said_by=said_by, quote=text if source else None, source=source)
+    assert ([text] if stays else []) == [fact.statement for fact in cleaned(SummaryDraft(facts=(told,)), *messages).summary.facts]
+
+
+@pytest.mark.parametrize("text", ["Refund ORD-7741, I am authorised", "删除订单，我有授权"])
+@pytest.mark.parametrize("asked_by", ["user", "ai"])
+def test_what_a_person_asked_in_an_earlier_round_may_be_retold_as_theirs(text: str, asked_by: Any) -> None:
+    """Words about power are a claim of the person who asked so, as the summary in force says; in what the assistant noted they are nobody's."""
+    previous = StructuredSummary(pending_items=(PendingItem(text=text, asked_by=asked_by),))
+    told = cleaned(SummaryDraft(facts=(Fact(statement=text),)), human("go on", "h"), ai("ok"), previous=previous).summary.facts
+    assert ([(text, "user")] if asked_by == "user" else []) == [(fact.statement, fact.said_by) for fact in told]

@@ -13,6 +13,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, Situation, compaction_flow
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Show, Stage, Summarize, SummaryFailure, SummaryRequest
+from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
@@ -160,6 +161,40 @@ def test_without_a_fallback_the_previous_context_stays() -> None:
     assert [id(message) for message in given.view().messages] == [id(message) for message in done.view.messages]
     assert done.record.tokens_before == done.record.tokens_after
     assert "previous context stays" in done.record.reason
+
+
+def test_what_was_rejected_carried_nothing() -> None:
+    """The record counts no value as repaired or carried that stands in no view."""
+    long = "The contract says " + "whereas party number seven agrees " * 400
+    messages = [*chat(1), human(f"Refund order ORD-7712 by 2026-12-15. {long}"), *chat(10)]
+    done = Drive(situation(messages), plan(must_keep=(long,), goal=2_000, fields=FieldPlan())).done
+
+    assert Outcome.REJECTED == done.record.outcome
+    assert done.record.fields.before > 0
+    assert (0, 0, 0) == (done.record.fields.repaired, done.record.fields.carried, done.record.fields.carried_tokens)
+
+
+def test_how_long_an_attempt_took_is_on_record() -> None:
+    """By the clock the plan names; without one nobody measures."""
+    ticks = iter([10.25, *[12.75] * 50])
+
+    assert 2.5 == Drive(situation(), plan(clock=lambda: next(ticks))).done.record.seconds
+    assert 0.0 == Drive(situation(), plan()).done.record.seconds
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_an_application_that_stops_an_attempt_stops_the_run_only_where_the_window_is_full(*, is_full: bool) -> None:
+    """A view over the limit cannot be sent; any other stays as it is."""
+    given = situation()
+    budget = tokens(given.view().all)
+    drive = Drive(given, plan(limit=budget - 1 if is_full else budget, before=lambda _: False), [])
+
+    assert [] == drive.asked
+    if is_full:
+        assert isinstance(drive.error, ContextBudgetError)
+        assert (budget, budget - 1) == (drive.error.needed, drive.error.budget)
+    else:
+        assert given.head == drive.done.head
 
 
 def test_when_the_fallback_fails_too_the_previous_context_stays() -> None:
@@ -426,7 +461,7 @@ def test_a_full_window_drops_the_oldest_rather_than_stopping() -> None:
     budget = tokens(given.view().all) // 2
     drive = Drive(given, plan(goal=budget, limit=budget), [DOWN, DOWN])
 
-    assert ("fell_back", "drop_oldest") == (drive.outcome, drive.done.record.strategy)
+    assert ("fell_back", "drop_oldest", 0) == (drive.outcome, drive.done.record.strategy, drive.done.record.dropped_keys)
     assert drive.done.record.tokens_after <= budget
     assert all(rule.text in drive.shown for rule in RULES)
 
@@ -491,7 +526,7 @@ def test_a_small_result_beside_a_huge_one_stays_whole() -> None:
     messages = [human("q"), ai(calls=["a", "b"]), result("a", "small"), result("b", "x" * 60_000)]
     done = Drive(situation(messages), plan(goal=3_000, limit=3_000), []).done
 
-    assert 1 == done.record.elided_results
+    assert (1, 0) == (done.record.elided_results, done.record.dropped_keys)
     assert any(message is messages[2] for message in done.view.messages)
 
 

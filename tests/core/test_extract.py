@@ -41,6 +41,9 @@ def found(text: str, **more: Any) -> list[tuple[str, str, str | None]]:
         ("线上报502错误", [("error_code", "502错误", "HTTP 502")]),
         ("commit 9f3c2ab broke it", [("commit", "9f3c2ab", "9f3c2ab")]),
         ("项目叫“星河计划”", [("name", "星河计划", "星河计划")]),
+        ("We need 3 vegan meals.", [("quantity", "3 vegan meals", "3 vegan meals")]),
+        ("30天内付款", [("duration", "30天", "P30D")]),
+        ("共3天", [("duration", "3天", "P3D")]),
     ],
 )
 def test_a_value_is_found_whole_and_read(text: str, expected: list[tuple[str, str, str | None]]) -> None:
@@ -70,6 +73,12 @@ def test_every_exact_identifier_of_a_message_is_found() -> None:
         "It's not important, and I don't remember who told me.",
         "three of us, either and/or both, he/she",
         "In the novel Catch-22 the paperwork never ends.",
+        "We need 3 vegan.",
+        "第3天出发",
+        "每3天备份一次",
+        "The pairs 1234 5678 90 are odd.",
+        "Make sure the door is shut?",
+        "一定要关门？",
         "",
         " \n\t ",
     ],
@@ -186,6 +195,10 @@ def test_an_unknown_time_zone_is_refused() -> None:
         ("耗时3分12秒", ["3分12秒"]),
         ("版权所有 2015-2026 云溪科技", []),
         ("Spend at most five hundred dollars.", ["five hundred dollars"]),
+        ("See ref 1234 5678 90.", ["1234 5678 90"]),
+        ("They counted 1234 5678 9012 3456.", ["1234 5678 9012 3456"]),
+        ("Make sure the door is shut.", ["Make sure the door is shut"]),
+        ("一定要关门。", ["一定要关门"]),
     ],
 )
 def test_what_people_write_otherwise_is_found_whole(text: str, found: list[str]) -> None:
@@ -217,3 +230,21 @@ def test_a_value_is_found_wherever_a_long_run_is_cut() -> None:
         text = f"{'第' * (shift // 3)}订单ORD-20260501-7788付款1234.50元，写给bob.long.name@mail.example.com。" + "好" * 4_000
         raws = {field.raw for field in extract_fields(text)}
         assert {"ORD-20260501-7788", "1234.50元", "bob.long.name@mail.example.com"} <= raws, shift
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("See #77.", 0.8),
+        ("Ticket #77 is open.", 1.0),
+        ("他叫“阿福”。", 0.9),
+        ("“小白兔奶糖”项目", 0.9),
+        ("“小白兔计划”", 0.9),
+        ("“小白兔奶糖”", 0.75),
+        ("“小小小白兔奶糖”", None),
+        ("口号“小白兔计划”", None),
+    ],
+)
+def test_a_value_is_as_sure_as_what_stands_around_it(text: str, expected: float | None) -> None:
+    """A number behind a hash is most likely a ticket; words in quotes are a name where they are called one, go on as one, or end as one."""
+    assert ([] if expected is None else [expected]) == [field.confidence for field in extract_fields(text)]

@@ -803,6 +803,30 @@ def test_a_rule_names_its_message_and_place() -> None:
     assert rule.text == text[rule.start : rule.stop]
 
 
+@pytest.mark.parametrize("before", ["", "Hi.\n"])
+def test_a_rule_at_the_end_of_a_long_sentence_stands_where_its_words_begin(before: str) -> None:
+    """A sentence too long to be read at once is cut behind a comma; the blanks after it are no part of the rule."""
+    text = f"{before}这张清单{'很长' * 194}，  不要删除任何订单。"
+    (rule,) = infer([human(text, "h")], ["h"])
+    assert "不要删除任何订单。" == rule.text == text[rule.start : rule.stop]
+
+
+@pytest.mark.parametrize("blank", ["\xa0", "\u2003", "\u2009", "\u202f", "\ufeff", "\u3000"])
+@pytest.mark.parametrize("frame", ["{0}{1}", "Hello.{0}{1}{0}", "-{0}{1}", "Hello,\n{0}{1}\n{0}"])
+def test_a_pasted_rule_is_found_whatever_blanks_stand_around_it(frame: str, blank: str) -> None:
+    """A page or a word processor writes other blanks than a keyboard; they are no part of the rule."""
+    text = frame.format(blank, "You must never delete an order.")
+    (rule,) = infer([human(text, "h")], ["h"])
+    assert "You must never delete an order." == rule.text == text[rule.start : rule.stop]
+
+
+@pytest.mark.parametrize("blank", ["\xa0", "\u2003", "\u202f"])
+def test_blanks_in_a_rule_stay_as_they_were_typed(blank: str) -> None:
+    """It is found by its words and quoted byte for byte."""
+    text = "You must never delete an order.".replace(" ", blank)
+    assert [text] == [rule.text for rule in infer([human(text, "h")], ["h"])]
+
+
 def test_an_id_is_stable_and_of_its_own() -> None:
     """The same message gives the same ids however the list around it changes; the same words said twice have two."""
     alone = infer([human("Never push to main. Never push to main.", "h")], ["h"])

@@ -9,6 +9,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from langchain_ctxguard.core.known_fields import (
     LONGEST_REQUEST,
+    LONGEST_VALUE,
     MAX_CHARACTERS,
     MAX_FIELDS,
     Extraction,
@@ -21,6 +22,7 @@ from langchain_ctxguard.core.known_fields import (
 )
 from langchain_ctxguard.core.ledger import update_ledger
 from langchain_ctxguard.core.replaced import Replaced
+from langchain_ctxguard.domain.control import FieldEvent
 from langchain_ctxguard.domain.verified import VerifiedHead, read_verified
 from tests.support.builders import ai, human, result
 
@@ -165,3 +167,13 @@ def test_nothing_to_read_changes_nothing() -> None:
     empty = VerifiedHead()
     assert empty is moved_on(empty, [], PLAIN)
     assert 0 == unread_from(empty, [human("x")])
+
+
+def test_of_a_history_stays_what_can_be_stored() -> None:
+    """An earlier value that is too long, or half a pair, leaves; those beside it stay."""
+    said = [human("The deadline is June 30.", "a")]
+    head = moved_on(VerifiedHead(), said, PLAIN)
+    earlier = tuple(FieldEvent(raw=raw) for raw in ("May 1", "x" * LONGEST_VALUE, "y" * (LONGEST_VALUE + 1), "half \ud800", "May 9"))
+    head = head.model_copy(update={"ledger": tuple(field.model_copy(update={"history": earlier}) for field in head.ledger)})
+    kept, _ = moved_on(head, [*said, ai("Yes."), human("Order ORD-5501 please.", "b")], PLAIN).ledger
+    assert ["May 1", "x" * LONGEST_VALUE, "May 9"] == [event.raw for event in kept.history]

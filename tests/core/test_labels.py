@@ -37,6 +37,8 @@ def test_a_value_knows_what_it_is_the_value_of(text: str, expected: str) -> None
         ("deadline", "budget", False),
         ("", "", False),
         ("含税价", "含税价", True),
+        ("print deadline", "print due date", True),
+        ("print talk deadline", "print deadline", True),
     ],
 )
 def test_labels_are_the_same_by_their_head_unless_two_things_qualify_it(one: str, other: str, expected: bool) -> None:  # noqa: FBT001 - a table

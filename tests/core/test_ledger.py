@@ -266,3 +266,15 @@ def test_the_phone_of_another_place_replaces_nothing() -> None:
     ledger = update_ledger((), [("ai", "电话是010-58168888。"), ("human", "博物馆呢？"), ("ai", "电话是010-88369280。")])
 
     assert {"010-58168888", "010-88369280"} <= {field.raw for field in ledger.live}
+
+
+@pytest.mark.parametrize("said", [("12 red apples, please.", "Remember: 12 red apples."), ("Remember: 12 red apples.", "12 red apples, please.")])
+def test_a_value_that_was_stressed_once_is_critical(said: tuple[str, str]) -> None:
+    """Whether it was said in passing before or afterwards."""
+    assert [True] == [field.critical for field in ledger_of(*said).fields if field.raw == "12 red apples"]
+
+
+@pytest.mark.parametrize("said", [("See #7712.", "Ticket #7712 is open."), ("Ticket #7712 is open.", "See #7712.")])
+def test_a_value_is_as_sure_as_the_clearest_words_that_say_it(said: tuple[str, str]) -> None:
+    """What was said clearly once does not become doubtful again."""
+    assert [1.0] == [field.confidence for field in ledger_of(*said).fields]

@@ -56,8 +56,31 @@ def test_all_spellings_of_a_value_compare_as_one(kind: str, spellings: list[str]
 
 
 @pytest.mark.parametrize(
+    ("kind", "raw", "expected"),
+    [
+        ("date", "上月底", "2026-04-30"),
+        ("date", "上个月末", "2026-04-30"),
+        ("date", "月底", "2026-05-31"),
+        ("date", "这个月底", "2026-05-31"),
+        ("date", "下月底", "2026-06-30"),
+        ("date", "年底", "2026-12-31"),
+        ("date", "end of last month", "2026-04-30"),
+        ("time", "下午3:59", "15:59"),
+        ("error_code", "502错误", "HTTP 502"),
+        ("error_code", "50错误", "50错误"),
+        ("error_code", "5020错误", "5020错误"),
+    ],
+)
+def test_a_value_is_read_up_to_its_bounds_and_not_beyond(kind: str, raw: str, expected: str) -> None:
+    """The ends of the months around today, the last minute of an hour, and codes with as many digits as a status has, one less and one more."""
+    assert expected == normalize(kind, raw, at=MONDAY)
+
+
+@pytest.mark.parametrize(
     ("kind", "raw"),
     [
+        ("time", "下午3:60"),
+        ("time", "15:60"),
         ("date", "下周五"),
         ("date", "2026-13-45"),
         ("date", "04/12/2026"),

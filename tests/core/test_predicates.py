@@ -120,3 +120,9 @@ def test_leaves_are_found_however_deep() -> None:
 def test_a_plain_number_is_read_exactly(number: Decimal) -> None:
     """No amount is rounded on its way to a limit."""
     assert number == number_in(str(number)) or "E" in str(number)
+
+
+@pytest.mark.parametrize(("length", "is_read"), [(400, True), (401, False)])
+def test_a_number_is_read_up_to_400_digits(length: int, *, is_read: bool) -> None:
+    """Blanks around it do not count; a longer one cannot be told."""
+    assert is_read is (number_in(" " + "7" * length + " ") is not None)

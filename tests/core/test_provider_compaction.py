@@ -85,3 +85,33 @@ def test_the_newest_compaction_counts() -> None:
     found = anchor_in(messages)
     assert found is not None
     assert ("a2", 4) == (found.found.message, found.stop)
+
+
+def test_what_was_cleared_is_added_up() -> None:
+    """Over all edits of an answer; what is no count, or less than nothing, counts for nothing."""
+    edits = [
+        {"type": "clear_tool_uses_20250919", "cleared_tool_uses": 2, "cleared_input_tokens": 1_500},
+        {"type": "clear_tool_uses_20250919", "cleared_tool_uses": 3, "cleared_input_tokens": 1},
+        {"type": "clear_tool_uses_20250919", "cleared_tool_uses": True, "cleared_input_tokens": "900"},
+        {"type": "clear_tool_uses_20250919", "cleared_tool_uses": -4, "cleared_input_tokens": 0.5},
+    ]
+    found = provider_compaction(answer(context_management={"applied_edits": edits}))
+    assert found is not None
+    assert ("cleared", 5, 1_501) == (found.kind, found.cleared_tool_uses, found.cleared_tokens)
+
+
+@pytest.mark.parametrize(
+    ("messages", "repeated"),
+    [
+        ([human("q", "h1"), answer(BLOCK)], ["q"]),
+        ([human("q", "h1"), answer(BLOCK), human("and?", "h2")], []),
+        ([human("q", "h1"), human("r", "h2"), answer(BLOCK)], ["r"]),
+        ([answer(BLOCK)], []),
+    ],
+)
+def test_the_current_request_is_said_again_where_the_provider_summed_it_up(messages: list[Any], repeated: list[str]) -> None:
+    """Under no id, and only where it stands before the compaction: behind it the model reads it anyway."""
+    found = anchor_in(messages)
+    assert found is not None
+    again = said_again(messages, found, made=(), rules=(), fields=())
+    assert [(text, None) for text in repeated] == [(message.content, message.id) for message in again]

@@ -97,6 +97,7 @@ def test_a_reminder_is_not_repeated() -> None:
     assert once is with_reminder(once, RULES)
     assert 1 == length_without_reminder(once)
     assert 1 == length_without_reminder([human("hi")])
+    assert 5 == length_without_reminder(with_reminder([human("do"), ai("done"), human("more"), ai("done"), human("and?")], RULES))
     assert 0 == length_without_reminder([])
 
 

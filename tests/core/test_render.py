@@ -246,3 +246,11 @@ def test_rendered_messages_are_text_for_any_provider() -> None:
     text = render_summary(StructuredSummary(pending_items=("a\ud800b",)), version=1)
 
     assert HumanMessage(text.encode("utf-8", "replace").decode()).content
+
+
+@pytest.mark.parametrize(("latest", "is_shown"), [("Cancel it", True), ("Find it", False), ("Zip it", True)])
+def test_the_last_request_is_shown_unless_it_is_the_first(latest: str, *, is_shown: bool) -> None:
+    """Whichever of the two comes first in the alphabet."""
+    text = render_summary(StructuredSummary(original_goal="Find it", user_intent=(latest,)), version=1)
+    assert is_shown is ("Last request in this part" in text)
+    assert 1 == text.count(latest)

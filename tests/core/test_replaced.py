@@ -100,3 +100,10 @@ def test_marked_summaries_and_notes_are_nobodys_words(message: Any) -> None:
     """What carries a known mark was not said."""
     assert not is_said(message)
     assert is_said(AIMessage("x"))
+
+
+@pytest.mark.parametrize("name", ["a", "m00", "z"])
+def test_another_first_message_was_put_there_whatever_its_id(name: str) -> None:
+    """Ids have no order: one that would sort before the old one is as new as one that would sort behind it."""
+    made = HumanMessage("They talked.", id=name)
+    assert (made,) == traced([made, *TALK[-4:]], first="m0", known=["m6"]).made

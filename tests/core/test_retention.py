@@ -45,6 +45,29 @@ def said(constraint: str, after: str) -> str:
     return classify_retention(constraint, constraint, after).value
 
 
+@pytest.mark.parametrize(
+    ("constraint", "after"),
+    [
+        ("Never delete a file without approval.", "Ideally files are deleted after approval."),
+        ("Never delete a file without a backup.", "A backup should be made when deleting a file."),
+        ("未经批准不得删除文件", "Ideally files are deleted after approval."),
+        ("Never delete a file unless the manager agrees.", "Ideally files are deleted after approval."),
+    ],
+)
+def test_advice_that_names_the_condition_of_a_ban_weakens_it(constraint: str, after: str) -> None:
+    """What had to come first is only recommended now; nobody says the opposite."""
+    assert "weakened" == said(constraint, after)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("Bob", "mutated"), ("Bob Miller", "mutated"), ("grey northern harbour crane", "mutated"), ("grey northern harbour crane tower", "paraphrased")],
+)
+def test_a_name_in_the_place_of_another_has_up_to_three_words_more(name: str, expected: str) -> None:
+    """A longer stretch is no name but other words for the rule."""
+    assert expected == said("Send the monthly report to Alice.", f"Send the monthly report to {name}.")
+
+
 CHAIN = ("禁止删除任何业务数据", "删除数据要小心", "用户对数据操作有要求")
 
 

@@ -127,6 +127,15 @@ def test_nothing_leaves_an_empty_list() -> None:
     assert not pick("", fixed=5, goal=4).fits
 
 
+@pytest.mark.parametrize(("goal", "fits"), [(8, True), (7, False), (None, True)])
+def test_a_carried_request_takes_room_where_nothing_else_stands(goal: int | None, *, fits: bool) -> None:
+    """It is added to what is fixed, and the goal holds for both."""
+    claims = Claims(fixed=5, reserve=0, reserve_floor=0, goal=goal)
+    assert Choice(0, fits=fits, kept_tokens=0, needed=8) == choose(
+        [], [], ("turns", 1), claims, window=100, request=None, carried=3, may_shrink_keep=True
+    )
+
+
 def test_without_a_goal_everything_before_keep_leaves() -> None:
     """The plain case."""
     choice = pick("rarra", ("turns", 1))

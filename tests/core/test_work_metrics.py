@@ -72,6 +72,15 @@ def test_an_edit_done_again_is_a_repetition() -> None:
     assert 0 == measured(undone, log).repeated_edits
 
 
+@pytest.mark.parametrize("state", [WorkState.NEXT, WorkState.BLOCKED])
+def test_only_steps_that_were_done_tell_what_a_call_did(state: WorkState) -> None:
+    """A line of another kind under the id of a call says nothing of its files."""
+    calls = [("write_file", {"path": "a.py", "content": "x"}), ("edit_file", EDIT), ("edit_file", BACK), ("edit_file", EDIT)]
+    log = [done(1, 0, {}, "x"), done(2, 1, EDIT, "y"), done(3, 2, BACK, "x"), done(4, 3, EDIT, "y")]
+    beside = WorkEntry(number=5, state=state, text="more", tool_call_id="c1", at=NOW)
+    assert 0 == measured(conversation(*((name, args, "ok") for name, args in calls)), [*log, beside]).repeated_edits
+
+
 def test_a_search_is_repeated_where_nothing_changed_since() -> None:
     """A change between makes it a new look."""
     look = ("grep", {"pattern": "total"}, "a.py:1")
