@@ -26,7 +26,7 @@ from typing import Any
 from benchmarks.measuring import table, versions, write
 from benchmarks.mutants import reach
 from benchmarks.mutants.sample import ROOT, SEED, Mutant, drawn
-from benchmarks.mutants.server import in_child, judge, serve
+from benchmarks.mutants.server import in_child, judge, seen, serve
 
 STATE = ROOT / "build" / "mutants"
 
@@ -53,7 +53,7 @@ def run(count: int, workers: int, folder: Path) -> list[dict[str, Any]]:
 def _map(at: int, workers: int, path: Path) -> int:
     def work(session: Any) -> None:
         items = session.items[at::workers]
-        in_child(lambda: reach.seen(items, path) or 0, 3_600)
+        in_child(lambda: seen(items, path) or 0, 3_600)
 
     return serve(work)
 

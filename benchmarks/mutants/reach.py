@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from benchmarks.mutants.sample import CORE, ROOT, Mutant, lines_of
 
@@ -73,26 +72,6 @@ class Reach:
             for name in re.findall(r"langchain_ctxguard\.core\.(\w+) import", path.read_text(encoding="utf-8")):
                 found.setdefault(name, []).append(path.stem)
         return found
-
-
-def seen(items: Sequence[Any], out: Path) -> None:
-    """Run tests without a fault under a tracer, and write down what they reach; those that fail are left out."""
-    import coverage
-
-    from benchmarks.mutants.server import run_items
-
-    tracer = coverage.Coverage(data_file=None, include=[f"{CORE}/*"], config_file=False, messages=False)
-    tracer.start()
-    passed = {
-        test: seconds for test, is_good, seconds in run_items(items, each=lambda item: tracer.switch_context(item.nodeid), is_patient=True) if is_good
-    }
-    tracer.stop()
-    data = tracer.get_data()
-    lines = {
-        Path(path).stem: {line: [test for test in tests if test in passed] for line, tests in data.contexts_by_lineno(path).items()}
-        for path in data.measured_files()
-    }
-    out.write_text(json.dumps({"lines": lines, "seconds": passed}), encoding="utf-8")
 
 
 def read(paths: Iterable[Path]) -> Reach:
