@@ -3,10 +3,13 @@
     python -m benchmarks.mutants              1,000 mutants, drawn with a seed; prints, and writes `results/mutants.json`
     python -m benchmarks.mutants --small      20 mutants; writes nothing
     python -m benchmarks.mutants --count 200  fewer
+    python -m benchmarks.mutants --again      judges those that survived once more, by the tests as they are now
+    python -m benchmarks.mutants --seconds 10 runs so many seconds of tests for a mutant at most, not 40
 
 cosmic-ray makes the mutants. Every test is run once without a fault, and it is written down which lines it reaches; for a mutant, those that reach
 its statement are run, the nearest first. What only changes an annotation changes nothing and is not drawn. The run goes on where it was stopped, as
-long as the commit is the same. It needs the dependency group `mutants`.
+long as `core` is the same; what a test noticed counts as noticed, so tests may be added in between, not taken away. It needs the dependency group
+`mutants`.
 """
 
 from __future__ import annotations
@@ -14,8 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -25,29 +26,29 @@ from typing import Any
 
 from benchmarks.measuring import table, versions, write
 from benchmarks.mutants import reach
-from benchmarks.mutants.sample import ROOT, SEED, Mutant, drawn
+from benchmarks.mutants.sample import ROOT, SEED, Mutant, digest, drawn
 from benchmarks.mutants.server import in_child, judge, seen, serve
 
 STATE = ROOT / "build" / "mutants"
+_NOT_NOTICED = {"survived", "unreached"}
 
 
-def run(count: int, workers: int, folder: Path) -> list[dict[str, Any]]:
+def run(count: int, workers: int, folder: Path, *, seconds: float, is_again: bool) -> list[dict[str, Any]]:
     """Test a sample with some processes at once, and return what became of each mutant."""
-    commit = subprocess.run([shutil.which("git") or "git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-    folder = folder / (commit or "unknown")
+    folder = folder / digest()
     folder.mkdir(parents=True, exist_ok=True)
     maps = [folder / f"reach-{number}-of-{workers}.json" for number in range(workers)]
-    if not all(path.is_file() for path in maps):
+    if is_again or not all(path.is_file() for path in maps):
         _side_by_side([lambda at=at, path=path: _map(at, workers, path) for at, path in enumerate(maps)])  # type: ignore[misc]
-    verdicts = folder / "verdicts.jsonl"
-    verdicts.touch()
+    path = folder / "verdicts.jsonl"
+    path.touch()
     mutants = drawn(count)
-    done = {Mutant(**one["mutant"]) for one in _read(verdicts)}
+    done = {mutant for mutant, verdict in _verdicts(path).items() if not (is_again and verdict["outcome"] in _NOT_NOTICED)}
     todo = [mutant for mutant in mutants if mutant not in done]
-    known = reach.read(maps)
-    _side_by_side([lambda at=at: serve(lambda session: judge(session, todo[at::workers], known, verdicts)) for at in range(workers)])  # type: ignore[misc]
-    wanted = set(mutants)
-    return [one for one in _read(verdicts) if Mutant(**one["mutant"]) in wanted]
+    known = reach.read(maps, longest_s=seconds)
+    _side_by_side([lambda at=at: serve(lambda session: judge(session, todo[at::workers], known, path)) for at in range(workers)])  # type: ignore[misc]
+    verdicts = _verdicts(path)
+    return [verdicts[mutant] for mutant in mutants if mutant in verdicts]
 
 
 def _map(at: int, workers: int, path: Path) -> int:
@@ -71,8 +72,10 @@ def _side_by_side(works: Sequence[Callable[[], int]]) -> None:
         os.waitpid(child, 0)
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def _verdicts(path: Path) -> dict[Mutant, dict[str, Any]]:
+    """Return what became of each mutant the last time it was judged."""
+    read = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {Mutant(**one["mutant"]): one for one in read}
 
 
 def main() -> None:
@@ -80,10 +83,18 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--count", type=int, default=1_000)
+    parser.add_argument("--seconds", type=float, default=40.0)
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--workers", type=int, default=int(os.environ.get("WORKERS", "2")))
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        verdicts = run(20 if given.small else given.count, given.workers, Path(folder) if given.small else STATE)
+        verdicts = run(
+            20 if given.small else given.count,
+            given.workers,
+            Path(folder) if given.small else STATE,
+            seconds=given.seconds,
+            is_again=given.again,
+        )
     kinds = sorted({_kind(verdict) for verdict in verdicts})
     rows = [_row(kind, [verdict for verdict in verdicts if _kind(verdict) == kind]) for kind in kinds] + [_row("all", verdicts)]
     survivors = [
@@ -94,7 +105,7 @@ def main() -> None:
             "tests": verdict["tests"],
         }
         for verdict in verdicts
-        if verdict["outcome"] in {"survived", "unreached"}
+        if verdict["outcome"] in _NOT_NOTICED
     ]
     print(table(rows))
     print("\n".join(f"survived {one['tests']} tests: {one['place']} {one['change']}" for one in survivors))
@@ -103,7 +114,7 @@ def main() -> None:
             "mutants",
             measured=f"{len(verdicts):,} mutants of `core`, drawn with the seed {SEED} from all that cosmic-ray {version('cosmic-ray')} makes of it, "
             "those of annotations left out: how many the tests that reach the changed statement notice (those of `core`, `domain`, the engine and "
-            f"`compact_messages`, up to {reach.LONGEST_S:.0f} seconds of them, the nearest first); one that hangs counts as noticed, one that no "
+            f"`compact_messages`, up to {given.seconds:.0f} seconds of them, the nearest first); one that hangs counts as noticed, one that no "
             "test reaches as survived",
             against="the goal of 90% killed",
             versions=versions(),

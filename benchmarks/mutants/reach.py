@@ -10,23 +10,21 @@ from pathlib import Path
 
 from benchmarks.mutants.sample import CORE, ROOT, Mutant, lines_of
 
-LONGEST_S = 40.0
-"""Seconds of tests that are run for one mutant at most: the nearest first, then the quickest."""
-
 Lines = dict[str, dict[int, list[str]]]
 
 
 class Reach:
     """What a run of all tests without a fault showed."""
 
-    def __init__(self, lines: Lines, seconds: dict[str, float]) -> None:
+    def __init__(self, lines: Lines, seconds: dict[str, float], *, longest_s: float) -> None:
         """Take what was seen.
 
         Args:
             lines: By module and line, the tests that ran it.
             seconds: By test that passed, how long it took.
+            longest_s: Seconds of tests that are run for one mutant at most: the nearest first, then the quickest.
         """
-        self._lines, self._seconds = lines, seconds
+        self._lines, self._seconds, self._longest_s = lines, seconds, longest_s
 
     def tests_of(self, mutant: Mutant) -> list[str]:
         """Return the tests that reach the statement of a mutant. What runs at import is reached by all that reach something that may use it."""
@@ -51,7 +49,7 @@ class Reach:
         found, spent = [], 0.0
         for test in tests:
             spent += self._seconds[test]
-            if spent > LONGEST_S and found:
+            if spent > self._longest_s and found:
                 break
             found.append(test)
         return found
@@ -74,7 +72,7 @@ class Reach:
         return found
 
 
-def read(paths: Iterable[Path]) -> Reach:
+def read(paths: Iterable[Path], *, longest_s: float) -> Reach:
     """Read what several processes saw."""
     lines: Lines = {}
     seconds: dict[str, float] = {}
@@ -84,4 +82,4 @@ def read(paths: Iterable[Path]) -> Reach:
         for module, by_line in part["lines"].items():
             for line, tests in by_line.items():
                 lines.setdefault(module, {}).setdefault(int(line), []).extend(tests)
-    return Reach(lines, seconds)
+    return Reach(lines, seconds, longest_s=longest_s)

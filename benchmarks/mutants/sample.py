@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-import random
-from collections.abc import Iterator
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -97,8 +98,25 @@ def drawn(count: int) -> list[Mutant]:
     """Return a sample of all mutants of `core`, the same in every run on the same code."""
     found = [mutant for path in sorted(CORE.glob("*.py")) for mutant in mutants_of(path)]
     print(f"{len(found):,} mutants of {len({mutant.module for mutant in found})} modules", flush=True)
-    random.Random(SEED).shuffle(found)  # noqa: S311 - a sample, not a secret
-    return list(islice(filter(changes_something, found), count))
+    return list(islice(filter(changes_something, sorted(found, key=_lots(found).__getitem__)), count))
+
+
+def _lots(mutants: Sequence[Mutant]) -> dict[Mutant, bytes]:
+    """Return what each mutant draws: it hangs on the text of its line and no other, so a change elsewhere leaves the sample as it was."""
+    lines = {module: source_of(module).splitlines() for module in {mutant.module for mutant in mutants}}
+    nth: Counter[str] = Counter()
+    found = {}
+    for mutant in mutants:
+        what = f"{SEED} {mutant.module} {mutant.operator} {lines[mutant.module][mutant.line - 1].strip()}"
+        nth[what] += 1
+        found[mutant] = hashlib.sha256(f"{what} {nth[what]}".encode()).digest()
+    return found
+
+
+def digest() -> str:
+    """Return what names the code as it is: as long as it is the same, so are its mutants."""
+    together = "\n".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(CORE.glob("*.py")))
+    return hashlib.sha256(together.encode()).hexdigest()[:16]
 
 
 def lines_of(mutant: Mutant) -> range:
