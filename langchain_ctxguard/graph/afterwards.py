@@ -10,7 +10,7 @@ from langchain_ctxguard.core.note import note_of
 from langchain_ctxguard.core.restore import head_digest
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
-from langchain_ctxguard.graph.bounded import Bounded
+from langchain_ctxguard.records.bounded import Bounded
 
 _KEPT = 256
 

@@ -13,8 +13,8 @@ from langchain_ctxguard.domain.reconcile import Began, CheckSeen
 from langchain_ctxguard.domain.worklog import WorkEntry
 from langchain_ctxguard.domain.workspace import CheckResult, FileFact, Survey
 from langchain_ctxguard.errors import LogConflictError
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.first_contents import FirstContents
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.reconcile import ReconcileLog
 
 _KNOWN = 1_000

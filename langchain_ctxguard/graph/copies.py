@@ -14,9 +14,9 @@ from langchain_ctxguard.domain.invariant import ConsentSettings
 from langchain_ctxguard.domain.standing import Effect, StandingState
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import StoreError
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.whereabouts import Whereabouts
 from langchain_ctxguard.ports import ConsentReading
+from langchain_ctxguard.records.bounded import Bounded
 
 _KEPT = 256
 

@@ -14,7 +14,7 @@ from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.extensions import FieldExtractor
 from langchain_ctxguard.domain.version import ContextEvent
-from langchain_ctxguard.graph.bounded import Bounded
+from langchain_ctxguard.records.bounded import Bounded
 
 _AT_ONCE = 4
 """Verifications that run at the same time; the others wait."""

@@ -25,8 +25,8 @@ from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.version import ContextEvent
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.records.archive import Archive
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.collected import Collections
 from langchain_ctxguard.records.versions import VersionLog
 

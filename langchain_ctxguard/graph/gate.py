@@ -29,7 +29,6 @@ from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.engine import Engine
 from langchain_ctxguard.errors import BlobMissingError, ConfigurationError, StoreError
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.call_site import Site, site_now
 from langchain_ctxguard.graph.guarded_tool import gate_of, guarded
 from langchain_ctxguard.graph.left_state import Archived, LeftState
@@ -38,6 +37,7 @@ from langchain_ctxguard.graph.tool_arguments import parsed_arguments
 from langchain_ctxguard.graph.tool_run import Asking, ToolRun
 from langchain_ctxguard.ports import Clock, ConsentReading, WorkRecord
 from langchain_ctxguard.records.approvals import ApprovalLog
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.budgets import BudgetLog
 from langchain_ctxguard.records.call_records import AuditDetail, CallRecords
 from langchain_ctxguard.records.ledgers import CallLedgers

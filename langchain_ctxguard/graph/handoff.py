@@ -34,7 +34,6 @@ from langchain_ctxguard.engine import summarizer_of
 from langchain_ctxguard.errors import ConfigurationError, StoreError
 from langchain_ctxguard.graph.at_work import AtWork, check_in, first_contents_in, numbered_entries
 from langchain_ctxguard.graph.baseline import Baseline
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.coding import Reconciling
 from langchain_ctxguard.graph.guard import ContextGuard
 from langchain_ctxguard.graph.handoff_maker import HANDOFF, WORKLOG, HandoffMaker, place_in
@@ -50,6 +49,7 @@ from langchain_ctxguard.graph.whole import left_before, whole
 from langchain_ctxguard.graph.work_tools import WorkTools
 from langchain_ctxguard.graph.work_watch import WorkWatch
 from langchain_ctxguard.records.archive import ArchivedMessage
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.handoffs import HandoffLog
 from langchain_ctxguard.records.reconcile import ReconcileLog
 from langchain_ctxguard.records.recoveries import RecoveryLog

@@ -26,8 +26,8 @@ from langchain_ctxguard.domain.value import digest_of
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.domain.worklog import SaidBy, WorkEntry
 from langchain_ctxguard.errors import ContextGuardError
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.ports import Clock, KeptFolder
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.handoffs import HandoffLog
 
 HANDOFF = "handoff"

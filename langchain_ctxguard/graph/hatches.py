@@ -11,8 +11,8 @@ from langchain_core.messages import SystemMessage
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import ConfigurationError
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.state import CHANNEL, head_in
+from langchain_ctxguard.records.bounded import Bounded
 
 _THREADS = 1_024
 

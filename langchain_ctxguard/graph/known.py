@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from langchain_ctxguard.backends.forked import ForkSafeLock
 from langchain_ctxguard.backends.message_state import State
 from langchain_ctxguard.core.manifest import is_node
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.recent_contents import Place, RecentContents
+from langchain_ctxguard.records.bounded import Bounded
 
 _LARGEST = 400_000
 """Digests of stored content kept in mind, over all threads."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.records.archive import ArchivedMessage
+from langchain_ctxguard.records.bounded import Bounded
 
 Archived = Callable[[str, int], tuple[int, Iterable[ArchivedMessage]]]
 """Returns the version a thread's archive has come to, and what left the state since an earlier one (0: ever)."""

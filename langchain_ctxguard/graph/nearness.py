@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from langchain_ctxguard.graph.bounded import Bounded
+from langchain_ctxguard.records.bounded import Bounded
 
 _THREADS = 256
 

@@ -15,9 +15,9 @@ from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.context_version import ContextPlace
 from langchain_ctxguard.domain.version import CompactionRecord, ContextEvent
 from langchain_ctxguard.errors import BlobMissingError, StoreError
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.eviction import Eviction, StateChange
 from langchain_ctxguard.ports import Clock
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.versions import VersionLog
 
 

@@ -10,10 +10,10 @@ from langchain_core.messages import BaseMessage
 
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import StoreError
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.gate import ToolGate
 from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.reading import Call
+from langchain_ctxguard.records.bounded import Bounded
 
 _THREADS = 256
 

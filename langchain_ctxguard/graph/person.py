@@ -10,8 +10,8 @@ from langchain_ctxguard.core.effects import AskPerson, Decided, SummaryRequest
 from langchain_ctxguard.domain.control import FieldChange
 from langchain_ctxguard.domain.summary import SummaryDraft
 from langchain_ctxguard.domain.value import canonical_json, digest_of
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.ports import Summarizer
+from langchain_ctxguard.records.bounded import Bounded
 
 _CHOICES = {
     "repair": "carry the values as they were said",

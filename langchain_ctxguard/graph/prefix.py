@@ -32,8 +32,8 @@ from langchain_ctxguard.core.tool_order import stable_tools, tool_name
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.prefix import DriftReason, PrefixReport, PriceTable, TokenUsage
 from langchain_ctxguard.engine import tools_cost
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.first_token import FirstToken
+from langchain_ctxguard.records.bounded import Bounded
 
 _THREADS = 256
 _MESSAGES = 1_000_000

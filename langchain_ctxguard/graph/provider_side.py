@@ -19,12 +19,12 @@ from langchain_ctxguard.domain.control import ControlField
 from langchain_ctxguard.domain.provider_compaction import ProviderCompaction
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import StoreError
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.on_record import Work
 from langchain_ctxguard.graph.provider_settings import dropping_settings
 from langchain_ctxguard.graph.reading import Call
 from langchain_ctxguard.graph.remembered import Memory
 from langchain_ctxguard.graph.steps import place_of
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.provider_compactions import ProviderCompactionLog
 
 _ANCHORS = 256

@@ -25,9 +25,9 @@ from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead, HeadFault
 from langchain_ctxguard.domain.standing import StandingState
 from langchain_ctxguard.engine import tools_cost
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.state import head_in
 from langchain_ctxguard.graph.whereabouts import NOWHERE, Whereabouts
+from langchain_ctxguard.records.bounded import Bounded
 
 _THREADS = 256
 _HEADS = 256

@@ -37,7 +37,7 @@ from langchain_ctxguard.domain.worklog import WorkEntry
 from langchain_ctxguard.domain.workspace import CheckResult, Survey
 from langchain_ctxguard.errors import ConfigurationError, LogConflictError, StoreError
 from langchain_ctxguard.graph.baseline import Baseline, Check, LookedAt
-from langchain_ctxguard.graph.bounded import Bounded
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.reconcile import ReconcileLog
 
 ReconcileMode = Literal["auto", "explore"]

@@ -8,8 +8,8 @@ from typing import Any
 from langchain_ctxguard.core.compaction import Compacted
 from langchain_ctxguard.core.roles import last_request
 from langchain_ctxguard.domain.context import ContextHead
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.reading import Call, content_digest
+from langchain_ctxguard.records.bounded import Bounded
 
 
 class Memory:

@@ -26,7 +26,7 @@ from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.domain.worklog import WorkEntry
 from langchain_ctxguard.domain.workspace import Survey
 from langchain_ctxguard.graph.baseline import LookedAt
-from langchain_ctxguard.graph.bounded import Bounded
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.reconcile import ReconcileLog
 
 _ANSWER = 3_000

@@ -18,7 +18,7 @@ from langchain_ctxguard.core.resolve import Conflict, Resolved, ShadowReason, ch
 from langchain_ctxguard.domain.constraint import Authority, Constraint, Place
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import ConstraintConflictError
-from langchain_ctxguard.graph.bounded import Bounded
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.constraints import ConstraintReader, Heads
 
 _PLACES = 512

@@ -18,9 +18,9 @@ from langchain_ctxguard.domain.consent import CROSS_SESSION_MEMORY
 from langchain_ctxguard.domain.standing import EFFECT, Effect, StandingState
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import StoreError
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.whereabouts import Whereabouts
 from langchain_ctxguard.ports import ConsentReading
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.standing import StandingLog
 
 WRITES = "ctxguard_writes"

@@ -14,7 +14,7 @@ from langchain_ctxguard.domain.constraint import Constraint, Enforcement
 from langchain_ctxguard.domain.extensions import Validator
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import CheckFailedError, ConfigurationError
-from langchain_ctxguard.graph.bounded import Bounded
+from langchain_ctxguard.records.bounded import Bounded
 
 CHECK = "context_check"
 MAX_RETRIES = 2

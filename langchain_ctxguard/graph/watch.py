@@ -28,11 +28,11 @@ from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.verification import VerificationOutcome
 from langchain_ctxguard.domain.verified import VerifiedHead, read_verified
 from langchain_ctxguard.domain.version import ContextEvent
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.pacing import known_window
 from langchain_ctxguard.graph.turns import Turns
 from langchain_ctxguard.graph.verdicts import Action, action_for, action_of, asked
 from langchain_ctxguard.ports import Clock
+from langchain_ctxguard.records.bounded import Bounded
 
 _THREADS = 256
 _HEADS = 256

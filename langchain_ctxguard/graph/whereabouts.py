@@ -11,9 +11,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.subject import subject_in
 from langchain_ctxguard.graph.thread import run_of, thread_in, thread_of
+from langchain_ctxguard.records.bounded import Bounded
 
 
 @dataclass(frozen=True, slots=True)

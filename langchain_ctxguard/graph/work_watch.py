@@ -24,8 +24,8 @@ from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.domain.worklog import FileState, WorkEntry, WorkState
 from langchain_ctxguard.domain.workspace import FileFact
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.ports import Clock, WorkFiles
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.worklog import WorkLog
 
 _THREADS = 256

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from langchain_core.messages import BaseMessage
 from pydantic import ValidationError
 
-from langchain_ctxguard.core.identity import name_in
 from langchain_ctxguard.core.recalled import indexed_text, shown_id
 from langchain_ctxguard.core.search_terms import index_terms, query_terms, ranked
 from langchain_ctxguard.domain.archive import Archived, ArchivedPart, Manifest, handle_of
@@ -17,12 +17,16 @@ from langchain_ctxguard.domain.hit import Hit
 from langchain_ctxguard.domain.value import canonical_json
 from langchain_ctxguard.errors import BlobMissingError, StoreError
 from langchain_ctxguard.ports import TextIndex
+from langchain_ctxguard.records.archived_names import Answer, NameSearch
+from langchain_ctxguard.records.bounded import Bounded
 from langchain_ctxguard.records.collected import Collections
 from langchain_ctxguard.records.kept import KeptContent
+from langchain_ctxguard.records.spans import outside, with_stretch
 from langchain_ctxguard.records.versions import VersionLog
 
 _MANIFESTS = 1_024
-_PLACES = 64
+_PLACES = 256
+_ANSWERS = 16_384
 _AT_ONCE = 500
 """Texts indexed in one transaction: others write in between."""
 
@@ -64,12 +68,26 @@ class ArchivedMessage(NamedTuple):
         return handle_of(self.position, self.address)
 
 
+class _Step(NamedTuple):
+    """What the archive needs of a version: that of every one is kept in memory, so it is little."""
+
+    number: int
+    parent: int
+    manifest: str
+    first: int
+    stop: int
+    highest: int
+    """Position behind the last that this version or one it was made from took out."""
+
+    left_state: bool
+
+
 class _Span(NamedTuple):
-    """The positions a version is asked for: of what several took out, the newest counts."""
+    """Positions a version is asked for: of what several took out, the newest counts."""
 
     first: int
     stop: int
-    version: ContextVersion
+    step: _Step
 
 
 class Archive:
@@ -92,8 +110,9 @@ class Archive:
         self._kept = KeptContent(store)
         self._collections = Collections(store)
         self._versions = versions
-        self._manifests: dict[tuple[str, str], Manifest] = {}
-        self._lines: dict[ContextPlace, tuple[ContextVersion, ...]] = {}
+        self._manifests: Bounded[Manifest] = Bounded(_MANIFESTS)
+        self._steps: Bounded[tuple[int, dict[int, _Step]]] = Bounded(_PLACES)
+        self._answers: Bounded[Answer] = Bounded(_ANSWERS)
 
     def put(
         self,
@@ -152,14 +171,11 @@ class Archive:
             version: The version in force; what a branch that does not lead to it took out is not in the answer. `None`: the newest.
             start: Position from which on.
         """
-        found: list[tuple[int, Archived]] = []
-        for span in self._spans(place, version):
-            if span.stop <= start:
-                break
-            manifest = self._manifest(place, span.version)
-            rows = manifest.messages[max(start, span.first) - manifest.first : span.stop - manifest.first]
-            found += reversed([*enumerate(rows, max(start, span.first))])
-        return found[::-1]
+        parts: list[tuple[int, Sequence[Archived]]] = []
+        for span in self._spans(place, version, start=start):
+            manifest = self._manifest(place, span.step)
+            parts.append((span.first, manifest.messages[span.first - manifest.first : span.stop - manifest.first]))
+        return [row for first, rows in sorted(parts, key=itemgetter(0)) for row in enumerate(rows, first)]
 
     def messages(self, place: ContextPlace, *, version: int | None = None, start: int = 0) -> Iterator[ArchivedMessage]:
         """Yield the archived messages of a place, oldest first; see `rows`.
@@ -185,13 +201,9 @@ class Archive:
         Raises:
             BlobMissingError: a message is gone or altered.
         """
-        every = self._all(place)
-        newest = every[-1].number if every else 0
-        if newest == seen:
-            return newest, ()
-        by_number = {one.number: one for one in every}
-        known = {one.number for one in _line(by_number, seen)}
-        fresh = [one.archived_from for one in _line(by_number, newest) if one.archive and one.number not in known]
+        steps = self._all(place)
+        newest = next(reversed(steps), 0)
+        fresh = [step.first for step in _beyond(steps, newest, seen) if step.manifest]
         return newest, self.messages(place, version=newest, start=min(fresh)) if fresh else ()
 
     def read(self, place: ContextPlace, addresses: Sequence[str]) -> dict[str, BaseMessage]:
@@ -204,18 +216,24 @@ class Archive:
         return dict(zip(wanted, self._get(place.thread, wanted), strict=True))
 
     def holding(self, place: ContextPlace, names: Sequence[str], *, version: int | None = None) -> dict[str, set[str]]:
-        """Return under which addresses messages were archived, by `name_of`; looks only as far back as it must."""
-        wanted = set(names)
-        found: dict[str, set[str]] = {}
-        for span in self._spans(place, version):
-            if not wanted:
+        """Return under which addresses messages were archived, by `name_of`; of several versions that did, the newest counts.
+
+        What was asked before is remembered: then only what was archived since is looked through.
+        """
+        answers = {name: answer for name in names if (answer := self._answers.get((place, name))) is not None}
+        search = NameSearch(names, answers)
+        newest = 0
+        for step in self._line(place, version):
+            newest = newest or step.number
+            search.recall(step.number)
+            if not search.wanted:
                 break
-            for row in self._manifest(place, span.version).messages:
-                name = name_in(row.key)
-                if name in wanted or name in found:
-                    found.setdefault(name, set()).add(row.address)
-            wanted -= found.keys()
-        return found
+            if step.manifest:
+                search.look(self._manifest(place, step))
+        if search.looked > 1 or answers:
+            for name in names:
+                self._answers.put((place, name), Answer(newest, frozenset(search.found.get(name, ()))))
+        return search.found
 
     def find(self, place: ContextPlace, wanted: str, *, version: int | None = None) -> ArchivedMessage | None:
         """Return the message a name means: a handle, the id of a message, or that of a call it answers. `None` where there is none.
@@ -228,8 +246,8 @@ class Archive:
             named = self._at(place, int(position), version)
             if named is not None and handle_of(position=named[0], address=named[1].address) == wanted:
                 return self._loaded(place, *named)
-        for span in self._spans(place, version) if wanted else ():
-            manifest = self._manifest(place, span.version)
+        for step in self._taken(place, version) if wanted else ():
+            manifest = self._manifest(place, step)
             for at, row in [*manifest.offloaded.items(), *reversed([*enumerate(manifest.messages, manifest.first)])]:
                 if wanted in (row.key, row.call_id) or (row.call_id and wanted == shown_id(row.call_id)):
                     return self._loaded(place, at, row)
@@ -256,7 +274,7 @@ class Archive:
 
     def has_left(self, place: ContextPlace, *, version: int | None = None) -> bool:
         """Say whether messages may have left the state: then what is missing there is missing because of that."""
-        return any(span.version.left_state for span in self._spans(place, version))
+        return any(step.left_state for step in self._taken(place, version))
 
     def count(self, place: ContextPlace, *, version: int | None = None) -> int:
         """Return how many messages are archived."""
@@ -269,6 +287,8 @@ class Archive:
         """
         for place in places:
             self._index.purge(index_space(place))
+        self._answers.clear()
+        self._manifests.clear()
         return self._collections.purge(thread)
 
     def _get(self, thread: str, addresses: Sequence[str]) -> list[Any]:
@@ -295,66 +315,71 @@ class Archive:
         return [Hit(key=key, score=score) for key, score in ranked(matches, texts=total, limit=limit)]
 
     def _at(self, place: ContextPlace, position: int, version: int | None) -> tuple[int, Archived] | None:
-        for span in self._spans(place, version):
-            if span.first <= position < span.stop:
-                manifest = self._manifest(place, span.version)
-                return position, manifest.messages[position - manifest.first]
-            if position >= span.stop:
-                aside = self._manifest(place, span.version).offloaded.get(position)
-                if aside is not None:
-                    return position, aside
+        for step in self._taken(place, version):
+            if step.first <= position < step.stop:
+                return position, self._manifest(place, step).messages[position - step.first]
+            if position >= step.stop and (aside := self._manifest(place, step).offloaded.get(position)) is not None:
+                return position, aside
         return None
 
     def _loaded(self, place: ContextPlace, position: int, row: Archived) -> ArchivedMessage:
         (message,) = self._get(place.thread, [row.address])
         return ArchivedMessage(position, row.key, row.address, message)
 
-    def _spans(self, place: ContextPlace, version: int | None) -> Iterator[_Span]:
-        """Yield what each version that leads to `version` took out, newest first and no position twice."""
-        every = self._all(place)
-        by_number = {one.number: one for one in every}
-        at = by_number.get(version) if version is not None else None
+    def _spans(self, place: ContextPlace, version: int | None, *, start: int = 0) -> Iterator[_Span]:
+        """Yield what each version that leads to `version` took out from position `start` on, newest first and no position twice.
+
+        A rollback brings messages back, and the version after it may take out fewer: the rest is still to be had of the older one.
+        """
+        covered: list[tuple[int, int]] = []
+        for step in self._taken(place, version):
+            if not any(outside(start, step.highest, covered)):
+                return
+            for first, stop in outside(max(start, step.first), step.stop, covered):
+                yield _Span(first, stop, step)
+            covered = with_stretch(covered, step.first, step.stop)
+
+    def _taken(self, place: ContextPlace, version: int | None) -> Iterator[_Step]:
+        """Yield the versions that lead to `version` and took something out, newest first."""
+        return (step for step in self._line(place, version) if step.manifest)
+
+    def _line(self, place: ContextPlace, version: int | None) -> Iterator[_Step]:
+        """Yield the versions that lead to one, newest first."""
+        steps = self._all(place)
+        at = steps.get(version) if version is not None else None
         if at is None:
             # A state may be ahead of its record, or the record of its state.
-            at = next((one for one in reversed(every) if version is None or one.number <= version), None)
-        covered: int | None = None
+            at = next((steps[number] for number in reversed(steps) if version is None or number <= version), None)
         while at is not None:
-            if at.archive:
-                stop = at.archived_from + at.archived
-                stop = stop if covered is None else min(stop, covered)
-                yield _Span(min(at.archived_from, stop), stop, at)
-                covered = min(at.archived_from, stop) if covered is None else min(covered, at.archived_from)
-            at = by_number.get(at.parent) if at.parent < at.number else None
+            yield at
+            at = _before(steps, at)
 
-    def _all(self, place: ContextPlace) -> tuple[ContextVersion, ...]:
-        """Return the versions of a place; those that were read before never change."""
-        known = self._lines.get(place, ())
-        fresh = self._versions.after(place, len(known))
+    def _all(self, place: ContextPlace) -> dict[int, _Step]:
+        """Return what is to be known of the versions of a place, by number, oldest first; those that were read before never change."""
+        seen, steps = self._steps.get(place) or (0, {})
+        fresh = self._versions.after(place, seen)
         if not fresh:
-            return known
-        every = (*known, *fresh)
-        if len(self._lines) >= _PLACES:
-            self._lines.clear()
-        self._lines[place] = every
-        return every
+            return steps
+        steps = dict(steps)  # another thread may be reading the old one
+        for one in fresh:
+            steps[one.number] = _step_of(one, steps)
+        self._steps.put(place, (seen + len(fresh), steps))
+        return steps
 
-    def _manifest(self, place: ContextPlace, version: ContextVersion) -> Manifest:
-        name = (place.thread, version.archive)
-        known = self._manifests.get(name)
-        if known is not None:
+    def _manifest(self, place: ContextPlace, step: _Step) -> Manifest:
+        name = (place.thread, step.manifest)
+        if (known := self._manifests.get(name)) is not None:
             return known
-        (data,) = self._get(place.thread, [version.archive])
+        (data,) = self._get(place.thread, [step.manifest])
         try:
             manifest = Manifest.model_validate(data)
         except ValidationError as error:
             msg = (
-                f"The list of messages that version {version.number} of thread '{place.thread}' archived cannot be read. Nothing was changed; "
+                f"The list of messages that version {step.number} of thread '{place.thread}' archived cannot be read. Nothing was changed; "
                 "upgrade langchain-ctxguard if a later version wrote it."
             )
             raise StoreError(msg) from error
-        if len(self._manifests) >= _MANIFESTS:
-            self._manifests.clear()
-        self._manifests[name] = manifest
+        self._manifests.put(name, manifest)
         return manifest
 
 
@@ -370,9 +395,25 @@ def index_space(place: ContextPlace) -> str:
     return canonical_json(["archive", place.thread, place.namespace])
 
 
-def _line(by_number: Mapping[int, ContextVersion], number: int) -> Iterator[ContextVersion]:
-    """Yield the versions that lead to one, newest first."""
-    at = by_number.get(number)
+def _step_of(version: ContextVersion, steps: Mapping[int, _Step]) -> _Step:
+    before = steps.get(version.parent) if version.parent < version.number else None
+    stop = version.archived_from + version.archived if version.archive else 0
+    highest = max(stop, 0 if before is None else before.highest)
+    return _Step(version.number, version.parent, version.archive, version.archived_from, stop, highest, version.left_state)
+
+
+def _before(steps: Mapping[int, _Step], step: _Step | None) -> _Step | None:
+    """Return the version one was made from."""
+    return None if step is None or step.parent >= step.number else steps.get(step.parent)
+
+
+def _beyond(steps: Mapping[int, _Step], number: int, other: int) -> Iterator[_Step]:
+    """Yield the versions that lead to one and not to the other, newest first."""
+    at, known = steps.get(number), steps.get(other)
     while at is not None:
+        while known is not None and known.number > at.number:
+            known = _before(steps, known)
+        if known is not None and known.number == at.number:
+            return
         yield at
-        at = by_number.get(at.parent) if at.parent < at.number else None
+        at = _before(steps, at)

@@ -21,6 +21,7 @@ from langchain_ctxguard.domain.value import canonical_json, digest_of
 from langchain_ctxguard.domain.version import CompactionRecord
 from langchain_ctxguard.errors import BlobMissingError, LogConflictError, StoreError, VersionNotFoundError
 from langchain_ctxguard.ports import BlobStore, Clock, Log
+from langchain_ctxguard.records.bounded import Bounded
 
 VERSIONS = "versions"
 AUDIT = "audit"
@@ -39,7 +40,7 @@ class HasLog(Protocol):
 
 
 class VersionLog:
-    """Reads and writes the versions of every place of a store. Safe under threads: it keeps nothing but the last answer of each place."""
+    """Reads and writes the versions of every place of a store. Safe under threads: it remembers last answers only."""
 
     def __init__(self, store: HasLog, *, kept: int = KEPT, clock: Clock | None = None) -> None:
         """Bind a store.
@@ -54,7 +55,8 @@ class VersionLog:
         self._tenant = store.tenant
         self._kept = kept
         self._clock: Clock = clock or (lambda: datetime.now(UTC))
-        self._known: dict[ContextPlace, tuple[int, ContextVersion | None]] = {}
+        self._known: Bounded[tuple[int, ContextVersion | None]] = Bounded(_REMEMBERED)
+        self._marked: Bounded[tuple[int, int | None, tuple[int, ...]]] = Bounded(_REMEMBERED)
 
     def newest(self, place: ContextPlace) -> ContextVersion | None:
         """Return the last version on record, `None` where there is none; one cheap question where nothing moved."""
@@ -69,9 +71,7 @@ class VersionLog:
             return known
         entries = self._log.read(stream, since=head - 1) if head else []
         version = _decoded(entries[-1]) if entries else None
-        if len(self._known) >= _REMEMBERED:
-            self._known.clear()
-        self._known[place] = (head, version)
+        self._known.put(place, (head, version))
         return head, version
 
     def all(self, place: ContextPlace) -> list[ContextVersion]:
@@ -175,8 +175,12 @@ class VersionLog:
 
     def checkpoints(self, place: ContextPlace) -> tuple[int | None, tuple[int, ...]]:
         """Return the consent entry the newest version was made under, and the numbers of the marked versions: those made at a change of consents."""
-        versions = self.all(place)
-        return (versions[-1].consent_head if versions else None), tuple(version.number for version in versions if version.is_marked)
+        seen, head, marked = self._marked.get(place) or (0, None, ())
+        if fresh := self.after(place, seen):
+            head = fresh[-1].consent_head
+            marked += tuple(version.number for version in fresh if version.is_marked)
+            self._marked.put(place, (seen + len(fresh), head, marked))
+        return head, marked
 
     def note(self, place: ContextPlace, record: CompactionRecord, *, version: int | None = None, error: str | None = None) -> None:
         """Put an attempt on record."""
@@ -286,7 +290,7 @@ class VersionLog:
         self._blobs.copy_space(version.place.space(version.number), target.space(version.number))
         data = encode_json(_moved(version, target).model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1})
         self._log.append(self._stream(VERSIONS, target), [data], expected=seen, refs=[f"version:{target.key}:{version.number}"])
-        self._known.pop(target, None)
+        self._known.drop(target)
 
     def purge(self, place: ContextPlace) -> int:
         """Erase the content of every version of a place, and return how many texts that were. The records and their chain stay."""
@@ -320,7 +324,7 @@ class VersionLog:
                 self._log.append(stream, [data], expected=seen, refs=[f"version:{place.key}:{number}"])
             except LogConflictError:
                 continue
-            self._known.pop(place, None)
+            self._known.drop(place)
             return head
         msg = f"Thread '{place.thread}' is written by so many at once that version {head.version} found no number in {_TRIES} attempts. Try again."
         raise StoreError(msg)
@@ -329,8 +333,9 @@ class VersionLog:
         """Erase the content of the versions that are too old to be kept, unless one is marked."""
         if number <= self._kept:
             return
-        old = [version for version in self.all(place)[: -self._kept][-2:] if not version.is_marked]
-        for version in old:
+        newest = self._log.heads([self._stream(VERSIONS, place)])[0]
+        old = self.after(place, max(0, newest - self._kept - 2))[: -self._kept]
+        for version in (version for version in old if not version.is_marked):
             self._blobs.purge_space(place.space(version.number))
 
     def _stream(self, kind: str, place: ContextPlace) -> Stream:

@@ -17,8 +17,8 @@ from langchain_ctxguard.compact import compact_messages
 from langchain_ctxguard.core.resolve import strength
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
-from langchain_ctxguard.graph.bounded import Bounded
 from langchain_ctxguard.graph.reading import Call, Reader, as_messages, content_digest
+from langchain_ctxguard.records.bounded import Bounded
 from tests.graph.models import PINS, RULES, WORDS, Counter, Notes, ids, look_up, plain
 from tests.support.builders import count_characters, tool_loop
 from tests.support.providers import check_provider_valid

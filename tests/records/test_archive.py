@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -228,3 +230,81 @@ def test_encrypted_content_leaves_no_words(store: GuardStore) -> None:
         assert b"secret" not in store.blobs.get('["thread","t-1"]', [row[1].address])[row[1].address]
     for query, wanted in (("ORD-7712", [0]), ("退货", [1]), ("zebra", [])):
         assert wanted == [position for position, _ in thread.archive.located(PLACE, thread.archive.search(PLACE, query, limit=3))]
+
+
+def test_after_a_rollback_a_shorter_version_hides_nothing_of_a_longer_one(store: GuardStore) -> None:
+    """Back to the first version, three messages out where six had been, then the longer one again: each message is listed once, as it is newest."""
+    thread = Thread(store)
+    root = thread.evict(said("0", "1"), first=0)
+    thread.evict(said("2", "3", "4", "5", "6", "7", start=2), first=2)
+    thread.versions.restore(PLACE, root.version)
+    thread.head = ContextHead(version=3)
+    thread.evict([*said("2", start=2), HumanMessage("3, said anew", id="m-3"), *said("4", start=4)], first=2)
+    thread.versions.restore(PLACE, 2)
+
+    assert ["0", "1", "2", "3, said anew", "4", "5", "6", "7"] == texts(thread)
+    assert ["5", "6", "7"] == texts(thread, start=5)
+    assert ["4", "5", "6", "7"] == texts(thread, start=4)
+    assert 8 == thread.archive.count(PLACE)
+    assert list(range(8)) == [position for position, _ in thread.archive.rows(PLACE)]
+    for one in thread.archive.messages(PLACE):
+        assert one == thread.archive.find(PLACE, one.handle) == thread.archive.find(PLACE, one.key)
+    hits = thread.archive.search(PLACE, "anew", limit=5)
+    assert [3] == [position for position, _ in thread.archive.located(PLACE, hits)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=12), st.integers(0, 14))
+def test_rows_are_those_of_the_newest_version_at_each_position(taken: list[tuple[int, int]], start: int) -> None:
+    """Whatever stretches versions took out, overlapping or apart."""
+    with GuardStore.open("memory://") as store:
+        thread = Thread(store)
+        expected: dict[int, str] = {}
+        for number, (first, many) in enumerate(taken):
+            messages = [HumanMessage(f"{number}:{first + index}", id=f"m-{number}-{index}") for index in range(many)]
+            thread.evict(messages, first=first)
+            expected |= {first + index: message.text for index, message in enumerate(messages)}
+        assert {at: text for at, text in expected.items() if at >= start} == {
+            one.position: one.message.text for one in thread.archive.messages(PLACE, start=start)
+        }
+        assert len(expected) == thread.archive.count(PLACE)
+
+
+def test_a_name_that_was_never_archived_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty versions: the second question reads the list of the newest version alone; the answers are those of a fresh look, on every branch."""
+    with GuardStore.open("memory://") as store:
+        thread = Thread(store)
+        heads = [thread.evict([HumanMessage(f"text {number}", id=f"m-{number}")], first=number) for number in range(50)]
+        names = ["m-0", "never", "m-30"]
+        looked: list[int] = []
+        whole = Archive._manifest
+
+        def counted(archive: Archive, place: ContextPlace, step: Any) -> Any:
+            looked.append(step.number)
+            return whole(archive, place, step)
+
+        monkeypatch.setattr(Archive, "_manifest", counted)
+        first = thread.archive.holding(PLACE, names)
+        assert {"m-0", "m-30"} == first.keys()
+        assert 50 == len(looked)
+        looked.clear()
+        assert first == thread.archive.holding(PLACE, names)
+        assert [] == looked
+        thread.evict([HumanMessage("never before", id="never")], first=50)
+        assert {"m-0", "m-30", "never"} == thread.archive.holding(PLACE, names).keys()
+        assert [51] == looked
+        branch = thread.evict([HumanMessage("another life", id="m-50")], first=20, parent=heads[19])
+        for version in (branch.version, heads[40].version, heads[10].version, None):
+            known = thread.archive.holding(PLACE, names, version=version)
+            assert known == Thread(store).archive.holding(PLACE, names, version=version)
+        assert {"m-0"} == thread.archive.holding(PLACE, names, version=heads[10].version).keys()
+
+
+def test_what_was_written_anew_counts_by_its_newest_address() -> None:
+    """A message that came back and was changed: the older content no longer speaks for it."""
+    with GuardStore.open("memory://") as store:
+        thread = Thread(store)
+        thread.evict(said("as it was"), first=0)
+        (old,) = thread.archive.holding(PLACE, ["m-0"])["m-0"]
+        thread.evict([HumanMessage("as it is", id="m-0")], first=0)
+        assert {old} != thread.archive.holding(PLACE, ["m-0"])["m-0"]
+        assert 1 == len(thread.archive.holding(PLACE, ["m-0", "unknown"])["m-0"])

@@ -45,3 +45,8 @@ class Bounded(Generic[Kept]):
         with self._lock:
             for key in [key for key in self._entries if is_meant(key)]:
                 del self._entries[key]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
