@@ -86,6 +86,7 @@ def one_thread(kind: str, saver: BaseCheckpointSaver[Any], store: GuardStore, me
                     "lost": None,
                 }
             )
+            print(rows[-1], flush=True)
             times.clear()
     archived = {message.message.id for message in guard.archived_messages("soak")}
     kept = {message.id for message in agent.get_state(thread).values["messages"]}

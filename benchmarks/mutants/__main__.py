@@ -7,8 +7,8 @@
     python -m benchmarks.mutants --seconds 10 runs so many seconds of tests for a mutant at most, not 40
 
 cosmic-ray makes the mutants. Every test is run once without a fault, and it is written down which lines it reaches; for a mutant, those that reach
-its statement are run, the nearest first. What only changes an annotation changes nothing and is not drawn. The run goes on where it was stopped, as
-long as `core` is the same; what a test noticed counts as noticed, so tests may be added in between, not taken away. It needs the dependency group
+its statement are run, the nearest first. What only changes an annotation changes nothing and is not drawn. The run goes on where it was stopped:
+what was noticed counts as noticed as long as its module is the same, so tests may be added in between, not taken away. It needs the dependency group
 `mutants`.
 """
 
@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks.measuring import table, versions, write
 from benchmarks.mutants import reach
-from benchmarks.mutants.sample import ROOT, SEED, Mutant, digest, drawn
+from benchmarks.mutants.sample import ROOT, SEED, Mutant, digest_of, drawn
 from benchmarks.mutants.server import in_child, judge, seen, serve
 
 STATE = ROOT / "build" / "mutants"
@@ -35,7 +35,6 @@ _NOT_NOTICED = {"survived", "unreached"}
 
 def run(count: int, workers: int, folder: Path, *, seconds: float, is_again: bool) -> list[dict[str, Any]]:
     """Test a sample with some processes at once, and return what became of each mutant."""
-    folder = folder / digest()
     folder.mkdir(parents=True, exist_ok=True)
     maps = [folder / f"reach-{number}-of-{workers}.json" for number in range(workers)]
     if is_again or not all(path.is_file() for path in maps):
@@ -73,9 +72,9 @@ def _side_by_side(works: Sequence[Callable[[], int]]) -> None:
 
 
 def _verdicts(path: Path) -> dict[Mutant, dict[str, Any]]:
-    """Return what became of each mutant the last time it was judged."""
+    """Return what became of each mutant the last time it was judged, those of modules that were changed since left out."""
     read = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {Mutant(**one["mutant"]): one for one in read}
+    return {Mutant(**one["mutant"]): one for one in read if one["text"] == digest_of(one["mutant"]["module"])}
 
 
 def main() -> None:

@@ -113,10 +113,10 @@ def _lots(mutants: Sequence[Mutant]) -> dict[Mutant, bytes]:
     return found
 
 
-def digest() -> str:
-    """Return what names the code as it is: as long as it is the same, so are its mutants."""
-    together = "\n".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(CORE.glob("*.py")))
-    return hashlib.sha256(together.encode()).hexdigest()[:16]
+@cache
+def digest_of(module: str) -> str:
+    """Return what names the text of a module: as long as it is the same, so are its mutants."""
+    return hashlib.sha256((CORE / f"{module}.py").read_bytes()).hexdigest()[:16]
 
 
 def lines_of(mutant: Mutant) -> range:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.mutants.reach import Reach
-from benchmarks.mutants.sample import CORE, ROOT, Mutant, change_of, mutated, source_of
+from benchmarks.mutants.sample import CORE, ROOT, Mutant, change_of, digest_of, mutated, source_of
 from benchmarks.mutants.swap import functions, load_anew, put_in
 
 TESTS = (
@@ -151,6 +151,7 @@ def judge(session: pytest.Session, mutants: Sequence[Mutant], reach: Reach, out:
             outcome = judged.outcome_of(mutant, tests) if tests else "unreached"
             verdict = {
                 "mutant": asdict(mutant),
+                "text": digest_of(mutant.module),
                 "outcome": outcome,
                 "change": change_of(mutant),
                 "tests": len(tests),
