@@ -420,6 +420,27 @@ def test_an_answer_in_the_words_of_its_question_stays_an_answer() -> None:
     assert ("推荐您去八达岭长城游玩。", "ai") == (fact.statement, fact.said_by)
 
 
+LISTING = f"festival harbour hall spring {'and the market row as well as the ferry pier ' * 8}"
+"""Longer than any sentence a person says, and made of the same words."""
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("The festival takes place in the harbour hall in spring.", ("The festival takes place in the harbour hall in spring.", "user")),
+        (LISTING, ("The harbour hall hosts the festival in spring", "ai")),
+        (f"{LISTING} The harbour hall hosts the festival in spring", ("The harbour hall hosts the festival in spring", "user")),
+    ],
+    ids=["a sentence", "a listing", "a listing that holds it"],
+)
+def test_what_the_assistant_retells_is_told_in_the_persons_words(said: str, kept: tuple[str, str]) -> None:
+    """A sentence of theirs takes its place; of a page they pasted it is at most the lines that were quoted, and what only resembles it is none."""
+    told = Fact(statement="The harbour hall hosts the festival in spring", said_by="ai")
+    (fact,) = cleaned(SummaryDraft(facts=(told,)), human(said, "u1"), ai("Noted: the harbour hall hosts the festival in spring.")).summary.facts
+
+    assert kept == (fact.statement, fact.said_by)
+
+
 @pytest.mark.parametrize(
     ("said_by", "source", "stays"), [("ai", "a", True), ("tool", "t", False), ("ai", None, False)], ids=["assistant", "tool", "nobody"]
 )

@@ -110,6 +110,24 @@ def test_arguments_that_hold_themselves_end() -> None:
     assert ADDRESS not in str(Redaction(without_secret).message(message).tool_calls)  # type: ignore[attr-defined]  # as above
 
 
+@pytest.mark.parametrize("is_call", [True, False])
+def test_lists_that_hold_themselves_end(is_call: object) -> None:
+    """In arguments and in blocks of content alike; what stands beside them is redacted and stays."""
+    looped: list[Any] = [ADDRESS]
+    looped.append(looped)
+    message = AIMessage("")
+    if is_call:
+        message.tool_calls.append({"name": "mail", "args": {"to": looped}, "id": "c", "type": "tool_call"})
+    else:
+        message.content = [{"type": "custom", "nested": looped}]
+    copy = Redaction(without_secret).message(message)
+    left = str(copy.tool_calls if is_call else copy.content)  # type: ignore[attr-defined]  # an AI message stays one
+
+    assert ADDRESS not in left
+    assert MARK in left
+    assert WITHHELD in left
+
+
 def test_a_value_keeps_its_identities_and_its_trust() -> None:
     """Only free texts are redacted: what names a message, and what is one of a few words, stays."""
     fact = Fact(statement=ADDRESS, status=Trust.CONFIRMED, said_by="user", source=f"m-{ADDRESS}", quote=ADDRESS)

@@ -133,6 +133,14 @@ def test_the_order_does_not_grow_without_end() -> None:
     assert ("keep", "tool-1999") == (order[0], order[-1])
 
 
+def test_a_name_that_is_known_twice_has_one_place() -> None:
+    """Its first; whatever a state was made of, what comes back is an order that holds each name once, and the tools stand in it."""
+    arranged, order = stable_tools([schema("c"), schema("b"), schema("a")], ("a", "b", "a"))
+    assert ("a", "b", "c") == order
+    assert ["a", "b", "c"] == list(map(tool_name, arranged))
+    assert ("a",) == stable_tools([schema("a")], ("a", "a"))[1]
+
+
 def test_no_tools_are_no_tools() -> None:
     """Nothing in, nothing out, and the order stays."""
     assert ([], ("a",)) == stable_tools([], ("a",))
