@@ -72,6 +72,13 @@ def test_ten_times_the_input_is_too_long() -> None:
     assert "too_long" == refusal(SummaryDraft(user_intent="x" * 10_000), evicted_characters=1_000, evicted_has_evidence=True)
 
 
+def test_what_is_all_said_and_distorts_nothing_is_counted_as_nothing() -> None:
+    """Nothing was removed, downgraded, distorted or put back."""
+    done = cleaned(SummaryDraft(facts=(Fact(statement="The hall is blue", said_by="user"),)), human("The hall is blue.", "u1"))
+    assert ["The hall is blue"] == [fact.statement for fact in done.summary.facts]
+    assert (0, 0, 0, 0) == (done.removed_sentences, done.downgraded_facts, done.distorted_sentences, done.restored)
+
+
 def test_nothing_to_say_about_nothing_is_no_fault() -> None:
     """An empty draft of empty messages is a summary."""
     assert refusal(SummaryDraft(), evicted_characters=0, evicted_has_evidence=False) is None

@@ -58,6 +58,7 @@ def test_a_faithful_spelling_is_no_loss(before: str, after: str) -> None:
         ("order ORD-7712", "order ORD-7713", "digit"),
         ("项目叫“星河计划”", "项目叫“银河计划”", "renamed"),
         ("Remember: call the client before lunch", "Remember: call the client before dinner", "value"),
+        ("Remember: phone the bank", "Remember: phone the shop", "value"),
     ],
 )
 def test_a_changed_value_is_reported_with_how_it_changed(before: str, after: str, how: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
 
-from langchain_ctxguard.core.redact import WITHHELD, Redaction
+from langchain_ctxguard.core.redact import WITHHELD, Redaction, left_of
 from langchain_ctxguard.core.roles import calls_of, results_of, text_of
 from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary, Trust
 
@@ -47,6 +47,11 @@ def test_what_the_redactor_removes_is_nowhere_in_the_copy(message: BaseMessage) 
     assert MARK in json.dumps(copy.model_dump(mode="json"))
     assert before == message.model_dump_json()
     assert type(message) is type(copy)
+
+
+def test_without_a_redactor_a_text_stays() -> None:
+    """All of it; with one, what it leaves."""
+    assert (f"to {ADDRESS}", f"to {MARK}", "") == (left_of(None, f"to {ADDRESS}"), left_of(without_secret, f"to {ADDRESS}"), left_of(len, ""))  # type: ignore[arg-type]  # never asked
 
 
 def test_calls_and_results_still_find_each_other() -> None:

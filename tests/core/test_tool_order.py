@@ -100,6 +100,17 @@ def test_keys_leave_in_one_order_and_values_untouched() -> None:
     assert ["b", "a"] == canonical(one)["parameters"]["required"]
 
 
+def test_keys_in_a_list_of_schemas_leave_in_one_order() -> None:
+    """A choice of types is told alike, however each of them was written."""
+    one, two = (
+        schema("t", anyOf=[{"type": "string", "enum": ["z"]}, {"type": "null"}]),
+        schema("t", anyOf=[{"enum": ["z"], "type": "string"}, {"type": "null"}]),
+    )
+    assert json.dumps(canonical(one)) == json.dumps(canonical(two))
+    done = canonical(one)
+    assert done is canonical(done)
+
+
 def test_hostile_schemas_pass_through() -> None:
     """A schema that holds itself, keys of mixed types, no name at all: nothing raises and nothing is lost."""
     looped: dict[str, Any] = {"name": "loop"}
