@@ -125,6 +125,9 @@ def test_a_date_without_a_year_is_the_same_day_of_any_year() -> None:
     [
         (("date", "--06-30"), ("date", "2026-06-30"), True),
         (("phone", "+494055507781"), ("phone", "04055507781"), True),
+        (("phone", "+495550778"), ("phone", "05550778"), True),
+        (("phone", "+49555077"), ("phone", "555077"), False),
+        (("phone", "+4912345550778"), ("phone", "5550778"), False),
         (("order_id", "A-17"), ("ticket_id", "A-17"), True),
         (("order_id", "A-17"), ("ticket_id", "A-18"), False),
         (("phone", "494055507781"), ("order_id", "494055507781"), False),

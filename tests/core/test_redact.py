@@ -115,11 +115,21 @@ def test_arguments_that_hold_themselves_end() -> None:
     assert ADDRESS not in str(Redaction(without_secret).message(message).tool_calls)  # type: ignore[attr-defined]  # as above
 
 
+def _looped(kind: type[list[Any] | dict[str, Any]]) -> Any:
+    if kind is list:
+        items: list[Any] = [ADDRESS]
+        items.append(items)
+        return items
+    block: dict[str, Any] = {"type": "custom", "text": ADDRESS}
+    block["inner"] = block
+    return block
+
+
+@pytest.mark.parametrize("kind", [list, dict])
 @pytest.mark.parametrize("is_call", [True, False])
-def test_lists_that_hold_themselves_end(is_call: object) -> None:
-    """In arguments and in blocks of content alike; what stands beside them is redacted and stays."""
-    looped: list[Any] = [ADDRESS]
-    looped.append(looped)
+def test_what_holds_itself_ends(kind: Any, is_call: object) -> None:
+    """In arguments and in blocks of content alike; what stands beside it is redacted and stays."""
+    looped = _looped(kind)
     message = AIMessage("")
     if is_call:
         message.tool_calls.append({"name": "mail", "args": {"to": looped}, "id": "c", "type": "tool_call"})
