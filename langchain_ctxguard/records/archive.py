@@ -24,7 +24,7 @@ from langchain_ctxguard.records.kept import KeptContent
 from langchain_ctxguard.records.spans import outside, with_stretch
 from langchain_ctxguard.records.versions import VersionLog
 
-_MANIFESTS = 1_024
+_MANIFESTS = 256
 _PLACES = 256
 _ANSWERS = 16_384
 _AT_ONCE = 500
