@@ -586,3 +586,10 @@ def test_a_verdict_is_the_value_its_data_make() -> None:
     for found in (verdict(None), verdict(rules), verdict(rules, consents=consents(share=True), budgets=Budgets())):
         assert found == Verdict.model_validate(found.model_dump(mode="json"))
         assert found == Verdict.model_validate_json(found.model_dump_json())
+
+
+def test_a_policy_alone_in_a_list_has_its_own_fingerprint() -> None:
+    """However it is handed over, approvals given under it hold; beside another, or in another order, it is another policy."""
+    one, two = policy({"tool": "a"}), policy({"tool": "b"})
+    assert fingerprint_of(one) == fingerprint_of([one])
+    assert 4 == len({fingerprint_of(one), fingerprint_of(two), fingerprint_of([one, two]), fingerprint_of([two, one])})

@@ -254,3 +254,14 @@ def test_an_inferred_rule_is_below_all_others() -> None:
     """What was only heard yields to what was declared."""
     heard = rule("z", "not delete", authority="inferred", scope=Scope(kind="thread", value="t-1"))
     assert ["a@1"] == in_force(heard, rule("a", "delete", authority="user", severity="low"), contradicts=opposite)
+
+
+def test_of_the_versions_that_are_replaced_the_newest_is_told_first() -> None:
+    """The order of what is set aside is that of strength, however the rules were listed."""
+    found = resolved(*(rule(f"a@{version}") for version in (2, 1, 4, 3)))
+    assert ["a@3", "a@2", "a@1"] == [item.constraint.reference for item in found.shadowed]
+
+
+def test_a_newer_version_may_name_the_one_it_replaces() -> None:
+    """Said twice, it is replaced all the same."""
+    assert ["a@2"] == in_force(rule("a@1"), rule("a@2", supersedes="a@1"))

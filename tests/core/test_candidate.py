@@ -1,0 +1,83 @@
+"""What a bench makes of a draft, and what it knows of the messages that leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from langchain_ctxguard.core.candidate import Bench, Candidate
+from langchain_ctxguard.core.material import Bounds, material_of
+from langchain_ctxguard.core.roles import SUMMARY
+from langchain_ctxguard.core.situation import FieldPlan, Plan, Situation
+from langchain_ctxguard.domain.config import CompactionSettings
+from langchain_ctxguard.domain.summary import Fact, SummaryDraft
+from tests.support.builders import ai, count_characters, human, result
+
+DRAFT = SummaryDraft(facts=tuple(Fact(statement=f"Shelf {number} holds blue paint") for number in range(40)))
+
+
+def count(messages: Sequence[BaseMessage]) -> int:
+    """Count in eighths, so that an eighth of a sum is a whole number of tokens."""
+    return 8 * count_characters(messages)
+
+
+def bench(*messages: BaseMessage, at: int, **options: Any) -> Bench:
+    """Return the bench of a cut before message `at`."""
+    situation = Situation(tail=list(messages))
+    plan = Plan(**{"settings": CompactionSettings(), "trigger": "tokens", "keep": ("turns", 1), "window": 1_000_000, **options})
+    return Bench(situation, plan, material_of(situation, plan, at, {}, count), Bounds(summary=20_000, evidence=20_000, floor=100), count)
+
+
+def candidate(made: Bench) -> Candidate:
+    return made.candidate(made.cleaned(DRAFT, made.sources), made.sources)
+
+
+@pytest.mark.parametrize(("inferred", "told"), [("pin", False), ("ask", False), ("off", True)])
+def test_a_rule_that_was_taken_back_is_told_only_where_nobody_looks_for_rules(inferred: Any, *, told: bool) -> None:
+    """Where rules are not looked for, their sentences are sentences like others."""
+    rule = "From now on, always answer in German."
+    made = bench(
+        human(f"{rule} The parcel is blue."),
+        ai("Gut."),
+        human("From now on, answer in English. Go on."),
+        ai("Ok."),
+        at=2,
+        inferred=inferred,
+    )
+    said = [fact.statement for fact in made.said]
+
+    assert "The parcel is blue." in said
+    assert told is (rule in said)
+
+
+def test_room_is_reserved_for_the_critical_values_of_people_alone() -> None:
+    """What a tool found has no claim to room of its own, however critical."""
+    plan = {"fields": FieldPlan(), "must_keep": ("700 USD", "500 EUR")}
+    theirs = bench(human("The budget is 500 EUR."), ai("Ok."), human("Go on."), at=2, **plan)
+    both = bench(human("The budget is 500 EUR."), ai(calls=["c"]), result("c", "The limit is 700 USD."), human("Go on."), at=3, **plan)
+    tools = bench(human("Look it up."), ai(calls=["c"]), result("c", "The limit is 700 USD."), human("Go on."), at=3, **plan)
+
+    assert {"500 EUR", "700 USD"} == {field.raw for field in both.watched.checked if field.critical}
+    assert 0 < theirs.values_tokens == both.values_tokens
+    assert 0 == tools.values_tokens
+
+
+@pytest.mark.parametrize(("beyond", "is_cut"), [(-1, True), (0, True), (1, False)])
+def test_a_summary_is_cut_again_by_an_eighth_at_most(beyond: int, *, is_cut: bool) -> None:
+    """What is further from the gain asked for is no summary."""
+    made = bench(human("q " * 20_000), ai("a " * 20_000), human("now"), at=2)
+    done = candidate(made)
+    told = sum(count([message]) for message in done.view.messages if message.name == SUMMARY)
+    least = int(made.plan.settings.min_gain * made.material.tokens)
+    short = told // 8 + beyond
+    again = made.with_gain(done, tokens_before=done.tokens + least - short)
+
+    assert is_cut is (again is not None)
+    if again is not None:
+        assert candidate(again).tokens <= done.tokens - short
+    assert made.with_gain(done, tokens_before=done.tokens + least) is None
+    assert replace(made, plan=replace(made.plan, must_gain=False)).with_gain(done, tokens_before=done.tokens + least - 8) is None
