@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.candidate import Bench, Candidate
@@ -106,3 +106,19 @@ def test_a_rule_whose_value_changed_has_the_room_it_needs_to_say_so() -> None:
     shown = "\n".join(str(message.text) for message in candidate(bare).view.messages)
 
     assert 'report all times in [now: Pacific time]."' in shown
+
+
+def test_the_bound_of_a_summary_is_stretched_by_the_texts_to_keep_and_no_further() -> None:
+    """What the summarizer told gives way to them; the files that were written are named all the same."""
+    wanted = tuple(f"ORD-{number} was delivered on day {number}" for number in range(60))
+    writing = AIMessage("", tool_calls=[{"name": "write_file", "args": {"file_path": "src/report.py", "content": "x"}, "id": "c1"}])
+    said = [human("Look at the orders."), ai("Ok."), human("; ".join(wanted)), ai("Ok."), writing, result("c1", "ok"), human("Go on.")]
+    made = bench(*said, at=6, must_keep=wanted)
+    made = replace(made, bounds=replace(made.bounds, summary=8_000))
+    crowd = SummaryDraft(facts=tuple(Fact(statement=f"Shelf {number} holds blue paint " + "and more " * 20) for number in range(40)))
+    done = made.candidate(made.cleaned(crowd, made.sources), made.sources)
+    (told,) = [message for message in done.view.messages if message.name == SUMMARY]
+
+    assert 0 == done.lost < done.repaired
+    assert "src/report.py" in str(told.text)
+    assert count([told]) <= 8_000 + done.repaired * max(text_tokens(count, f"- [claimed by user] {text}\n") for text in wanted)
