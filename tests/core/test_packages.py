@@ -36,6 +36,7 @@ def test_a_command_line_names_what_it_installs(line: str, expected: list[tuple[s
         ("echo httpx > requirements.txt", [("httpx", "")]),
         ("echo 'httpx==0.27' >> dev-requirements.txt", [("httpx", "0.27")]),
         ("printf 'httpx==0.27\\nrich' > requirements.txt", [("httpx", "0.27"), ("rich", "")]),
+        ('echo \'{"dependencies": {"left-pad": "^1.3"}}\' > package.json', [("left-pad", "1.3")]),
         ("echo httpx rich > notes.txt", []),
         ("echo requirements.txt", []),
         ("echo httpx requirements.txt", []),

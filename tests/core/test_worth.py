@@ -55,7 +55,7 @@ def test_a_brief_answer_outweighs_a_sentence_of_a_long_one() -> None:
 
 @pytest.mark.parametrize("speaker", ["user", "tool", "system", "registry"])
 def test_only_the_assistant_is_held_to_narrate(speaker: Origin) -> None:
-    """ "Now I will look" of the assistant says nothing that is missed; in anybody else's mouth the same sign takes nothing away."""
+    """What the assistant says it is about to do is not missed; in anybody else's mouth the same sign takes nothing away."""
     text = "Now the parcel is looked for."
     assert worth(text, {Sign.NARRATION}, Standing("ai")) < worth(text, set(), Standing("ai"))
     assert worth(text, {Sign.NARRATION}, Standing(speaker)) == worth(text, set(), Standing(speaker))
