@@ -275,3 +275,11 @@ def test_two_hundred_rules_against_fifty_thousand_characters_take_a_moment() -> 
     start = time.process_time()
     assert 200 == len(check_retention(rules, text))
     assert time.process_time() - start < 2
+
+
+def test_the_kept_rules_are_asked_for_by_name() -> None:
+    """All arguments have names, and a bare `True` says nothing."""
+    found = check_retention(constraints=["Never delete."], messages="Never delete.", with_kept=True)
+    assert [Retention.PRESERVED] == [finding.retention for finding in found]
+    with pytest.raises(TypeError):
+        check_retention(["Never delete."], "Never delete.", True)  # type: ignore[misc]  # noqa: FBT003 - that is what must not work
