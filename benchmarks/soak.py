@@ -14,9 +14,10 @@ import os
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,11 @@ def _postgres(server: str) -> Iterator[tuple[BaseCheckpointSaver[Any], GuardStor
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
+def _part(what: Callable[..., list[dict[str, Any]]], server: str | None, size: int) -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as folder, _sqlite(folder) if server is None else _postgres(server) as (saver, store):
+        return what("sqlite" if server is None else "postgresql", saver, store, size)
+
+
 def main() -> None:
     """Measure, print, and write."""
     parser = argparse.ArgumentParser()
@@ -177,24 +183,22 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1_000)
     given = parser.parse_args()
     messages, threads = (2_000, 40) if given.small else (given.messages, given.threads)
-    rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder, _sqlite(folder) as (saver, store):
-        rows += one_thread("sqlite", saver, store, messages)
-    with tempfile.TemporaryDirectory() as folder, _sqlite(folder) as (saver, store):
-        rows += many_threads("sqlite", saver, store, threads)
     server = os.environ.get("CTXGUARD_TEST_POSTGRES")
-    if server and not given.small:
-        with _postgres(server) as (saver, store):
-            rows += one_thread("postgresql", saver, store, messages)
-        with _postgres(server) as (saver, store):
-            rows += many_threads("postgresql", saver, store, threads)
+    servers = [None, *([server] if server and not given.small else [])]
+    # Each part in a process of its own, so that none begins with the memory of another; those that count CPU time may run side by side.
+    own: dict[str, Any] = {"mp_context": get_context("spawn"), "max_tasks_per_child": 1}
+    with ProcessPoolExecutor(len(servers), **own) as pool, ProcessPoolExecutor(1, **own) as alone:
+        grown = list(pool.map(_part, [one_thread] * len(servers), servers, [messages] * len(servers)))
+        spread = list(alone.map(_part, [many_threads] * len(servers), servers, [threads] * len(servers))) if grown else []
+    rows = [row for pair in zip(grown, spread, strict=True) for part in pair for row in part]
     print(table(rows))
     if not given.small:
         write(
             "soak",
             measured="turns of an agent with `ContextCheckpointer` and `evict: archive`, two messages of 400 characters each: CPU time of a turn in "
             "the tenth of the thread that ends there (of many threads at once: wall time), resident memory of the process, messages in the state, "
-            f"and how many messages are neither in the state nor in the archive at the end. On {cores()}",
+            "and how many messages are neither in the state nor in the archive at the end. Each part in a process of its own, those of one thread at "
+            f"once. On {cores()}",
             against="itself, earlier in the same run",
             rows=rows,
         )

@@ -7,18 +7,14 @@ kept here and compared before its digest is used again. Texts are the same objec
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from langchain_ctxguard.backends.forked import ForkSafeLock
 from langchain_ctxguard.backends.message_state import State
-from langchain_ctxguard.core.manifest import is_node
 from langchain_ctxguard.graph.recent_contents import Place, RecentContents
+from langchain_ctxguard.graph.stored_digests import StoredDigests
 from langchain_ctxguard.records.bounded import Bounded
-
-_LARGEST = 400_000
-"""Digests of stored content kept in mind, over all threads."""
 
 _FEW = 16
 """What a manifest of more items leads to is kept in mind."""
@@ -100,8 +96,9 @@ class Known:
     def __init__(self) -> None:
         """Begin knowing nothing."""
         self._snapshots: dict[str, list[Snapshot]] = {}
-        self._stored: OrderedDict[str, tuple[Place, dict[bytes, bytes | None]]] = OrderedDict()
-        self._nodes_named: dict[str, tuple[Place, dict[bytes, bytes]]] = {}
+        self.stored = StoredDigests()
+        """Which digests are stored."""
+
         self._turns = [ForkSafeLock() for _ in range(_TURNS)]
         self._lists: Bounded[dict[tuple[Place, bytes], Listed]] = Bounded(_THREADS)
         self._places: Bounded[tuple[float, Place]] = Bounded(1_024)
@@ -178,55 +175,13 @@ class Known:
 
         weakref.finalize(value, gone).atexit = False
 
-    def absent(self, names: Iterable[bytes], place: Place) -> list[bytes]:
-        """Return which of these digests are not known to be stored, each once, in order."""
-        with self._lock:
-            stored = self._at(place)
-            return [name for name in dict.fromkeys(names) if name not in stored]
-
-    def nodes(self, names: Iterable[bytes], place: Place) -> dict[bytes, bytes]:
-        """Return the nodes of these that are known: they hold digests, and what has a digest never changes."""
-        with self._lock:
-            stored = self._at(place)
-            return {name: node for name in names if (node := stored.get(name)) is not None}
-
-    def add(self, contents: Mapping[bytes, bytes], place: Place) -> None:
-        """Keep in mind that contents are stored, and the nodes among them. `place` was asked for before they were."""
-        with self._lock:
-            stored = self._at(place)
-            stored.update({name: content if is_node(content) else None for name, content in contents.items()})
-            self._stored[place.thread] = (place, stored)
-            self._named(place).update({content: name for name, content in contents.items() if is_node(content)})
-            self._stored.move_to_end(place.thread)
-            while sum(len(some) for _, some in self._stored.values()) > _LARGEST and len(self._stored) > 1:
-                thread, _ = self._stored.popitem(last=False)
-                self._nodes_named.pop(thread, None)
-
-    def node_names(self, place: Place) -> Mapping[bytes, bytes]:
-        """Return the digests of known nodes, by content: to look there costs less than to make one."""
-        with self._lock:
-            return self._named(place)
-
     def turn(self, thread: str) -> ForkSafeLock:
         """Return what makes those who store contents of a thread go one after the other: the second need not store what the first just did."""
         return self._turns[hash(thread) % len(self._turns)]
-
-    def _named(self, place: Place) -> dict[bytes, bytes]:
-        where, named = self._nodes_named.get(place.thread, (None, {}))
-        if where != place:
-            named = {}
-            self._nodes_named[place.thread] = (place, named)
-        return named
-
-    def _at(self, place: Place) -> dict[bytes, bytes | None]:
-        where, stored = self._stored.get(place.thread, (place, {}))
-        return stored if where == place else {}
 
     def forget(self, thread: str) -> None:
         """Forget what is stored of a thread."""
         self._places.drop(thread)
         self._lists.drop(thread)
         self.contents.forget(thread)
-        with self._lock:
-            self._stored.pop(thread, None)
-            self._nodes_named.pop(thread, None)
+        self.stored.forget(thread)

@@ -137,10 +137,10 @@ class _Writing:
             return
         blobs, known = self._manifests.blobs, self._manifests.known
         with known.turn(self._thread):
-            absent = known.absent(self._contents, self._at)
+            absent = known.stored.absent(self._contents, self._at)
             if absent:
                 blobs.put_contents(self._thread, {name: self._contents[name] for name in absent}, self._at.key)
-            known.add({name: self._contents[name] for name in absent}, self._at)
+            known.stored.add({name: self._contents[name] for name in absent}, self._at)
         items = {name: self._contents[name] for name in absent if not is_node(self._contents[name])}
         known.contents.keep(kept_form(blobs, items), [len(content) for content in items.values()], self._at)
         known.remember(self._objects, self._at)
@@ -182,9 +182,9 @@ class _Writing:
     def _list(self, values: list[Any]) -> dict[str, bytes]:
         place, keyed = self._place, self._manifests.blobs.is_keyed
         names = self._names(values)
-        known = self._manifests.known.node_names(place)
+        known = self._manifests.known.stored.node_names(place)
         tree, nodes = trees.of_list(names, lambda content: known.get(content) or digest(content, place.key), is_keyed=keyed)
-        absent = {name: nodes[name] for name in self._manifests.known.absent(nodes, place)}
+        absent = {name: nodes[name] for name in self._manifests.known.stored.absent(nodes, place)}
         fresh = frozenset(absent)
         if not self._contents and len(absent) <= _OPEN:
             tree = trees.with_open_ends(tree, absent)

@@ -84,7 +84,7 @@ class Reading:
         checked = recent.to_check([*contents, *nodes], self._place) if contents else ()
         found = self._fetched([*absent, *checked], is_keyed=self._blobs.is_keyed)
         new = {name: found[name] for name in absent}
-        self._known.add(new, self._place)
+        self._known.stored.add(new, self._place)
         fresh = kept_form(self._blobs, new)
         recent.keep(fresh, [len(content) for content in new.values()], self._place, names)
         contents.update(fresh)
@@ -104,12 +104,12 @@ class Reading:
         read, is_own = self._nodes[is_keyed], is_keyed is self._blobs.is_keyed
         absent = [name for name in names if name not in read]
         if is_own and absent:
-            read.update(self._known.nodes(absent, self._place))
+            read.update(self._known.stored.nodes(absent, self._place))
             absent = [name for name in absent if name not in read]
         found = self._fetched(absent, is_keyed=is_keyed)
         read.update(found)
         if is_own:
-            self._known.add(found, self._place)
+            self._known.stored.add(found, self._place)
 
     def _fetched(self, names: Sequence[bytes], *, is_keyed: bool) -> dict[bytes, bytes]:
         return self._blobs.contents(self._thread, names, is_keyed=is_keyed, key=self._place.key if self._blobs.is_keyed else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from langchain_core.messages import ToolMessage
 
@@ -47,6 +47,25 @@ class _Early(NamedTuple):
     """How many steps were on the work log then."""
 
 
+@runtime_checkable
+class HasTexts(Protocol):
+    """Files that can be read as text."""
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file, `None` where it has none."""
+
+
+@runtime_checkable
+class TellsTimes(Protocol):
+    """Files that know when they were written."""
+
+    def touched_since(self, paths: Iterable[str], moment_ns: int) -> frozenset[str]:
+        """Return those of named files that were written at a moment or later."""
+
+    def is_moved_since(self, moment_ns: int) -> bool:
+        """Say whether something beside the agent may have changed many of them since: a checkout, for one."""
+
+
 class RepeatGuard:
     """Knows what a call would do again. It denies nothing: what it has to say is a result."""
 
@@ -86,8 +105,7 @@ class RepeatGuard:
         self._early: Bounded[tuple[_Early, ...]] = Bounded(_PLACES)
         """By thread, searches made before anybody surveyed the workspace."""
 
-        text: Callable[[str], str | None] = getattr(files, "text", lambda _: None)
-        self._look = Look(fact=files.fact, text=text, name=files.relative)
+        self._look = Look(fact=files.fact, text=files.text if isinstance(files, HasTexts) else lambda _: None, name=files.relative)
 
     def word(self, call: CallAtWork) -> WorkWord | None:
         """Return what stands in the place of a call that need not run, `None` for one that has to.
@@ -150,12 +168,12 @@ class RepeatGuard:
         """Take notice of the first survey of a thread's workspace: searches made before it hold from then on, where nothing changed in between."""
         early = self._early.get(thread) or ()
         self._early.drop(thread)
-        touched, moved = (getattr(self._files, name, None) for name in ("touched_since", "is_moved_since"))
-        if not early or touched is None or moved is None or not survey.fingerprint:
+        files = self._files
+        if not early or not isinstance(files, TellsTimes) or not survey.fingerprint:
             return
         steps = len(self._entries(thread))
         for one in early:
-            if one.steps != steps or moved(one.at_ns) or touched(survey.marks, one.at_ns):
+            if one.steps != steps or files.is_moved_since(one.at_ns) or files.touched_since(survey.marks, one.at_ns):
                 continue
             seen = one.seen.model_copy(update={"print": survey.fingerprint})
             self._waiting.put(one.place, (*(self._waiting.get(one.place) or ()), seen)[-_WAITING:])
@@ -199,7 +217,7 @@ class RepeatGuard:
 
 
 def _place(call: CallAtWork) -> ContextPlace:
-    return ContextPlace(thread=str(call.request.thread), namespace=call.request.namespace.rpartition("|")[0])
+    return ContextPlace.of_step(str(call.request.thread), call.request.namespace)
 
 
 def _text(value: Any) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_ctxguard.core.approvals import approval_fault, binding_of, nearest_fault, opening, rejection
+from langchain_ctxguard.core.approvals import approval_fault, binding_of, expiry, nearest_fault, opening, rejection
 from langchain_ctxguard.domain.approval import Approval, Approver, arguments_digest
 from langchain_ctxguard.domain.policy import AskNeed, ToolRequest
 
@@ -114,6 +114,24 @@ def test_the_nearest_approval_is_named() -> None:
     sentence = nearest_fault(NEED, binding_of(REQUEST, "p1"), [stale], requester="u1", now=NOW)
     assert "approval 'a-17' is for other arguments (recipient changed)" == sentence
     assert nearest_fault(NEED, binding_of(REQUEST, "p1"), [], requester="u1", now=NOW) is None
+
+
+def test_an_answer_holds_for_as_long_as_the_need_says() -> None:
+    """To the second before; at the second itself it is over."""
+    ends = expiry(NEED, NOW)
+    given = approval(expires_at=ends)
+    assert NOW + timedelta(seconds=600) == ends
+    assert fault(given, now=ends - timedelta(seconds=1)) is None
+    assert "expired at 2026-06-30T12:10:00+00:00" == fault(given, now=ends)
+
+
+@pytest.mark.parametrize("beside", ["c0", "c9"])
+def test_the_reason_is_about_the_call_of_the_same_id(beside: str) -> None:
+    """Of several calls approved as one, the one that changed is compared with itself, whatever stands beside it."""
+    other = binding_of(REQUEST.model_copy(update={"call_id": beside, "tool": "delete"}), "p1")
+    own = binding_of(REQUEST.model_copy(update={"args": {"recipient": "eve@evil.example", "body": "hi"}}), "p1")
+    for bindings in ((other, own), (own, other)):
+        assert "is for other arguments (recipient changed)" == fault(approval(bindings=bindings))
 
 
 class Size(IntEnum):

@@ -66,6 +66,7 @@ CHANGES = [
 KEPT = [
     # nothing of the first may be marked after the second
     ("The reviewer of part A is Ana.", "The reviewer of part B is now Ben."),
+    ("Reviewer of A: Ana", "The reviewer of B is now Ben."),
     ("The billing reviewer is Ana.", "The search reviewer is Ben."),
     ("The reviewer is Ana.", "Is the reviewer now Ben?"),
     ("The reviewer is Ana.", "What if the reviewer is Ben?"),

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
-from langchain_ctxguard.core.bounds import bounded_evidence, bounded_summary, text_tokens
+from langchain_ctxguard.core.bounds import bounded_evidence, bounded_summary, text_tokens, with_files_listed
 from langchain_ctxguard.core.effects import CountTokens
-from langchain_ctxguard.core.render import render_evidence, render_summary
+from langchain_ctxguard.core.evidence import done_files, listed_files
+from langchain_ctxguard.core.render import render_evidence, render_files, render_summary
 from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence
 from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, StructuredSummary, Trust
@@ -191,6 +192,37 @@ def test_files_do_not_crowd_out_actions() -> None:
     assert "c399" == evidence.actions[-1].call_id
     assert evidence.artifacts[-1].path.endswith("/399.py")
     assert evidence.actions[0].call_id != "c0"
+
+
+@pytest.mark.parametrize("limit", [400, 600, 1_000, 3_000])
+def test_facts_are_a_quarter_of_what_is_told_at_least(limit: int) -> None:
+    """Where there is too much of each kind, none takes room that another has used already."""
+    kept = bounded_summary(summary_of(200), version=1, max_tokens=limit, count=count_characters)
+
+    others = len(kept.pending_items) + len(kept.decisions) + len(kept.open_questions)
+    assert 0 < others + len(kept.facts) <= 4 * len(kept.facts)
+
+
+def test_finished_files_are_named_as_far_as_a_fifth_of_the_bound_goes() -> None:
+    """The newest; all of them where they fit to the token, and the last of them alone where there is room for no more."""
+    evidence = Evidence(
+        artifacts=tuple(Artifact(path=f"src/part_{number}.py", last_tool="edit", last_status="done", is_done=True) for number in range(10, 30))
+    )
+    files = done_files(evidence)
+    whole = 5 * text_tokens(count_characters, render_files(files))
+
+    for limit, least, most in ((whole + 1, 20, 20), (whole, 20, 20), (whole - 5, 10, 19), (whole // 3, 3, 6), (0, 0, 0)):
+        told = with_files_listed(evidence, max_tokens=limit, count=count_characters)
+        shown = tuple(listed_files(told))
+        assert least <= len(shown) <= most
+        assert files[20 - len(shown) :] == shown
+        assert (told.files_listed is None) == (len(shown) == 20)
+        assert not shown or 5 * text_tokens(count_characters, render_files(shown)) <= limit
+
+
+def test_without_finished_files_none_are_named() -> None:
+    """Whatever the bound."""
+    assert Evidence() == with_files_listed(Evidence(), max_tokens=0, count=count_characters)
 
 
 def test_empty_evidence_stays_empty() -> None:

@@ -87,6 +87,15 @@ def test_a_diff_of_git_is_read_hunk_by_hunk() -> None:
     ] == list(patched(GIT_DIFF))
 
 
+@pytest.mark.parametrize("name", [".github/ci.yml", "+x.py", "Makefile", "zoo.py"])
+def test_only_the_name_of_nothing_says_that_a_file_is_new_or_gone(name: str) -> None:
+    """A file of any other name was there before and is there afterwards."""
+    hunk = "@@ -1 +1 @@\n-p\n+q\n"
+    assert [Edit(name, "replace", "q", "p")] == list(patched(f"--- a/{name}\n+++ b/{name}\n{hunk}"))
+    assert [Edit(name, "remove")] == list(patched(f"--- a/{name}\n+++ /dev/null\n@@ -1 +0,0 @@\n-p\n"))
+    assert [Edit(name, "whole", "q\n")] == list(patched(f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+q\n"))
+
+
 def test_a_patch_of_the_other_kind_is_read() -> None:
     """Updated, added and deleted files."""
     expected = [Edit("src/a.py", "replace", "ctx\nnew", "ctx\nold"), Edit("b.py", "whole", "hello\n"), Edit("c.py", "remove")]

@@ -162,6 +162,18 @@ def test_a_huge_conversation_stays_small() -> None:
     assert any(field.critical for field in head.ledger)
 
 
+def test_each_step_that_teaches_something_is_the_next_number() -> None:
+    """By it the newer of two heads is told; what teaches nothing has none, and an edit has one of its own."""
+    messages: list[BaseMessage] = []
+    heads = [VerifiedHead()]
+    for line in ("The deadline is June 30.", "Order ORD-5501 please.", "预算是5万元。"):
+        messages += [human(line, line), ai("Yes.", message_id=f"to {line}")]
+        heads.append(moved_on(heads[-1], messages, PLAIN))
+    assert [0, 1, 2, 3] == [head.number for head in heads]
+    edited = [human("The deadline is [REDACTED].", "The deadline is June 30."), *messages[1:]]
+    assert 4 == without_edited(heads[-1], messages, edited).number
+
+
 def test_nothing_to_read_changes_nothing() -> None:
     """An empty list, and one that was read."""
     empty = VerifiedHead()

@@ -60,6 +60,18 @@ def test_a_manifest_stays_small() -> None:
     assert max(sizes) < 700
 
 
+@pytest.mark.parametrize("is_keyed", [False, True])
+def test_one_value_is_no_list_of_one(is_keyed: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """Its bytes tell it from a list that holds just it, and keyed from plain."""
+    one, listed = of_one(b"k" * 16, is_keyed=is_keyed), of_list([b"k" * 16], digest, is_keyed=is_keyed)[0]
+    assert (False, True) == (one.is_list, listed.is_list)
+    for manifest in (one, listed):
+        back = unpacked(packed(manifest))
+        assert (manifest, is_keyed) == (back, back.is_keyed)
+        assert [b"k" * 16] == items(back, {})
+    assert packed(one) != packed(listed)
+
+
 def test_everything_a_manifest_needs_is_reached() -> None:
     """Items and nodes, plain and keyed apart; a node that two lists share is read once."""
     shared = names(400)

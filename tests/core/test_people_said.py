@@ -106,3 +106,10 @@ def test_a_rule_that_does_not_stand_is_no_fact_and_no_open_item() -> None:
     )
     left = without_rules(summary, {words})
     assert ([fact.said_by for fact in left.facts], left.pending_items) == (["tool"], ())
+
+
+def test_what_matters_is_ranked_however_much_is_said_after_it() -> None:
+    """A value stated early stands before hundreds of later remarks."""
+    early = claim("The budget is 500 EUR.", "m0")
+    talk = [claim(f"It was nice in town number {number} again.", f"t{number}") for number in range(450)]
+    assert early.statement == order(early, *talk)[0]

@@ -127,6 +127,29 @@ def test_an_excerpt_shows_what_was_asked_for() -> None:
     assert "退货单" in excerpt_of(chinese, ["退货", "货单"], 60)[1]
 
 
+@pytest.mark.parametrize(("place", "start"), [(10, 10), (30, 30), (31, 21), (32, 22), (95, 85), (150, 140), (185, 170), (197, 170)])
+def test_an_excerpt_begins_a_little_before_what_it_shows(place: int, start: int) -> None:
+    """A third of its length, once that is further on than one excerpt; never so late that it would be cut short."""
+    text = f"{'.' * place}key{'.' * (200 - place - 3)}"
+    assert (start, text[start : start + 30]) == excerpt_of(text, ["key"], 30)
+
+
+@pytest.mark.parametrize(("total", "told"), [(2, ""), (3, " 1 more messages fit less well."), (9, " 7 more messages fit less well.")])
+def test_what_is_not_shown_of_a_search_is_counted(total: int, told: str) -> None:
+    """How many there are beside those shown; nothing where these are all."""
+    hits = [Shown(f"{number}-0a", HumanMessage("x"), "x", 0, 1) for number in range(2)]
+    assert render_hits(hits, total=total).endswith(f"shows one whole.{told}")
+
+
+@pytest.mark.parametrize(("start", "length"), [(0, 1_000), (0, 999), (1, 999), (1, 998)])
+def test_a_whole_message_is_no_part(start: int, length: int) -> None:
+    """Only what begins at its beginning and ends at its end is all of it; what goes on is read on from where this ends."""
+    text = render_read(Shown("3-0a1b2c", HumanMessage("x"), "a" * length, start, 1_000))
+    assert (start > 0 or length < 1_000) == (f'characters="{start}-{start + length}"' in text)
+    assert (start + length < 1_000) == (f"start={start + length}) shows what follows" in text)
+    assert ("shows what follows" in text) == (start + length < 1_000)
+
+
 def test_a_part_says_how_to_read_on() -> None:
     """With the place where it goes on; a whole message says nothing of the kind."""
     text = render_read(Shown("3-0a1b2c", HumanMessage("x"), "a" * 200, 0, 1_000))

@@ -106,6 +106,22 @@ def test_an_open_plan_names_the_places_that_are_left() -> None:
     assert "- [TRACE-002] rename here (a later step stands at each of its 4 places: src/a.py, src/b.py, src/c.py::total, src/d.py)" == line
 
 
+def test_what_is_next_is_told_once_or_not_at_all() -> None:
+    """As the task of the status where that is the same, else in a block of its own; where nothing is next there is none."""
+    entries = [done(1, "src/a.py")]
+    planned_next = handed_over(entries, next_action="run the tests")
+    for status, lines in (
+        (None, ["- run the tests"]),
+        (held_against(planned_next), []),
+        (held_against(planned_next, task="fix it"), ["- run the tests"]),
+    ):
+        note = work_note(planned_next, entries, status=status)
+        assert lines == lines_of(note, "Next:")
+        assert 1 == note.count("run the tests")
+    assert "Next:" not in work_note(handed_over(entries), entries)
+    assert "Next:" not in work_note(handed_over(entries), entries, status=held_against(handed_over(entries), task="fix it"))
+
+
 def test_a_plan_that_was_closed_is_told_as_finished() -> None:
     """Whoever reads that everything is done knows what was looked for and where, and need not look again."""
     entries = [planned(1, "rename in src", "src/a.py"), done(2, "src/a.py"), planned(3, "wait", closes=(1,))]

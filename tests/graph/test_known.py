@@ -4,7 +4,6 @@ import gc
 import threading
 from typing import Any
 
-import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_ctxguard.backends.message_state import state_of
@@ -60,19 +59,6 @@ def test_lists_are_forgotten_with_their_last_object() -> None:
     del messages
     gc.collect()
     assert {} == known._snapshots
-
-
-def test_as_much_is_kept_in_mind_as_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread that was used longest ago goes first; a newer epoch takes the place of the one before."""
-    monkeypatch.setattr("langchain_ctxguard.graph.known._LARGEST", 3)
-    known = Known()
-    known.add({b"1": b"", b"2": b"\x00" + bytes(16)}, HERE)
-    assert ([b"3"], {b"2": b"\x00" + bytes(16)}) == (known.absent([b"1", b"3", b"3"], HERE), known.nodes([b"1", b"2"], HERE))
-    assert [b"1"] == known.absent([b"1"], Place("t", 2, b""))
-    known.add({b"4": b"", b"5": b""}, Place("u", 1, b""))
-    assert [b"1", b"2"] == known.absent([b"1", b"2"], HERE)
-    known.forget("u")
-    assert [b"4"] == known.absent([b"4"], Place("u", 1, b""))
 
 
 def test_threads_may_ask_and_tell_at_once() -> None:
