@@ -442,10 +442,11 @@ LISTING = f"festival harbour hall spring {'and the market row as well as the fer
 )
 def test_what_the_assistant_retells_is_told_in_the_persons_words(said: str, kept: tuple[str, str]) -> None:
     """A sentence of theirs takes its place; of a page they pasted it is at most the lines that were quoted, and what only resembles it is none."""
-    told = Fact(statement="The harbour hall hosts the festival in spring", said_by="ai")
-    (fact,) = cleaned(SummaryDraft(facts=(told,)), human(said, "u1"), ai("Noted: the harbour hall hosts the festival in spring.")).summary.facts
-
-    assert kept == (fact.statement, fact.said_by)
+    words = "The harbour hall hosts the festival in spring"
+    for source in (None, "a1"):
+        told = Fact(statement=words, said_by="ai", source=source)
+        (fact,) = cleaned(SummaryDraft(facts=(told,)), human(said, "u1"), ai(f"{words}.", message_id="a1")).summary.facts
+        assert kept == (fact.statement, fact.said_by)
 
 
 @pytest.mark.parametrize(
