@@ -491,6 +491,14 @@ class TestFunctions:
         assert DENY is verdict(lambda asked: Verdict(decision=DENY, tool="tool", findings=())).decision
         assert ASK is verdict(lambda asked: Verdict(decision=ASK, tool="tool", findings=())).decision
 
+    def test_why_a_function_allowed_is_kept(self) -> None:
+        """Its findings, and without any that it decided, stand in the verdict."""
+        reason = Finding(rule="cedar", key="verdict", decision=ALLOW, reason="permitted by policy1", instead="")
+        found = verdict(lambda asked: Verdict(decision=ALLOW, tool="tool", findings=(reason,)))
+        assert (ALLOW, (reason,)) == (found.decision, found.findings)
+        bare = verdict(lambda asked: Verdict(decision=ALLOW, tool="tool", findings=()))
+        assert (ALLOW, ["a policy decided it"]) == (bare.decision, [finding.reason for finding in bare.findings])
+
     @pytest.mark.parametrize("said", [ALLOW, ASK, DENY])
     @pytest.mark.parametrize("decision", [ALLOW, ASK, DENY])
     def test_a_verdict_counts_by_its_decision(self, decision: Decision, said: Decision) -> None:

@@ -13,6 +13,7 @@ from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.normalize import key_of
 from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.domain.context import ContextHead
+from langchain_ctxguard.domain.field_settings import FieldSettings
 from tests.core.test_compaction import RULES, Drive, plan, situation
 from tests.support.builders import count_characters, human
 
@@ -90,3 +91,13 @@ def test_what_was_seen_around_a_cut_stays_as_it_was_seen() -> None:
     with pytest.raises(FrozenInstanceError):
         found.ledger = ()  # type: ignore[misc]  # that is what must not work
     assert key_of(found.ledger[0]) in found.known
+
+
+@pytest.mark.parametrize(("remembered", "kept"), [(5, 3), (3, 3), (2, 2), (1, 1), (0, 0)])
+def test_of_values_that_are_not_critical_the_newest_are_remembered(remembered: int, kept: int) -> None:
+    """As many as are to be, all where there are no more; the others are counted. Critical ones stay."""
+    texts = ["12 red apples", "13 green pears", "14 blue plums", "Refund order ORD-9911."]
+    messages = [human(text, f"m{number}") for number, text in enumerate(texts)]
+    found = watched((), messages, (), keys=message_keys(messages), plan=FieldPlan(settings=FieldSettings(remembered=remembered)))
+    assert [*texts[3 - kept : 3], "ORD-9911"] == [field.raw for field in found.ledger]
+    assert 3 - kept == found.aged_out

@@ -90,3 +90,31 @@ def test_a_bare_scale_is_money_where_the_words_before_it_say_so(text: str, expec
 def test_six_of_one_and_half_a_dozen_of_the_other_is_no_quantity(text: str, expected: list[tuple[str, str]]) -> None:
     """The idiom weighs nothing."""
     assert expected == found(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("take the box--5 kg of flour", [("quantity", "5 kg")]),
+        ("it is now --5 kg", [("quantity", "-5 kg")]),
+        ("it is now -5 kg", [("quantity", "-5 kg")]),
+    ],
+)
+def test_a_dash_that_ends_a_word_is_no_sign(text: str, expected: list[tuple[str, str]]) -> None:
+    """What stands before it tells."""
+    assert expected == found(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("花了一元。再买糖", [("amount", "一元")]),
+        ("一块钱买的糖", [("amount", "一块钱")]),
+        ("一块儿走", []),
+        ("去一元店", []),
+        ("三万元素", []),
+    ],
+)
+def test_one_of_a_currency_is_money_where_the_sentence_ends_behind_it(text: str, expected: list[tuple[str, str]]) -> None:
+    """Else it is a word like others, whatever follows later."""
+    assert expected == found(text)

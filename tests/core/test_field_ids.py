@@ -47,6 +47,9 @@ def test_a_word_of_an_earlier_sentence_names_nothing(stop: str, kind: str) -> No
         ("Order of invoice 48213", "invoice_id"),
         ("The order, I think, was ticket 48213", "ticket_id"),
         ("订单的发票是48213", "invoice_id"),
+        ("收据号48213", "invoice_id"),
+        ("原单48213", "order_id"),
+        ("原单号48213", "id"),
     ],
 )
 def test_the_nearest_word_names_a_number(text: str, kind: str) -> None:
@@ -132,3 +135,25 @@ def test_what_only_its_form_names_is_less_sure_than_what_a_word_names(token: str
 def test_a_number_is_bare_where_nobody_says_of_what(text: str, *, is_bare: bool) -> None:
     """Right before it, however long the text."""
     assert is_bare == is_bare_number(f"{text}48213", len(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("upgrade to version 10.2.3.4", "version"),
+        ("版本10.2.3.4", "version"),
+        ("10.2.3.4 is the version", "ip"),
+        ("The host is 10.2.3.4", "ip"),
+        ("The version runs on host 10.2.3.4", "ip"),
+        ("version 10.2.3.256", "version"),
+    ],
+)
+def test_four_numbers_are_an_address_unless_a_word_before_them_says_version(text: str, kind: str) -> None:
+    """What is no address by its numbers is a version anyway."""
+    assert [kind] == [found for found, _ in kinds(text)]
+
+
+@pytest.mark.parametrize(("text", "kind"), [("see PR-77", "ticket_id"), ("see MR-77", "ticket_id"), ("see PR-2024-7", "id"), ("see MR-12-3", "id")])
+def test_a_request_has_one_number(text: str, kind: str) -> None:
+    """With a year before it, it is something else."""
+    assert [kind] == [found for found, _ in kinds(text)]

@@ -295,3 +295,20 @@ def test_only_what_was_said_after_a_request_answers_it(state: str, *, is_asked_f
     before = StructuredSummary(pending_items=(wish("Please also update the changelog.", "w"),))
 
     assert state == states(merge(StructuredSummary(), before, round_).summary)["Please also update the changelog."]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "stays"),
+    [
+        ("The parcel to Bob weighs 4 kg", "The parcel to Bob weighs 6 kg", False),
+        ("The parcel to Bob weighs 4 kg", "The second parcel to Bob weighs 6 kg", True),
+        ("The parcel to Bob weighs 4 kg", "The second parcel to Bob weighs 4 kg", False),
+        ("The parcel to Bob weighs 4 kg", "The parcel to Bob weighs 6 kg or 7 kg", True),
+        ("The parcel to Bob weighs 4 kg", "The parcel to Bob is blue", True),
+    ],
+)
+def test_a_fact_gives_way_to_another_value_of_the_same_thing(before: str, now: str, *, stays: bool) -> None:
+    """In the same words, each with one value; what speaks of another thing beside it takes nothing away."""
+    known, told = Fact(statement=before, said_by="ai"), Fact(statement=now, said_by="ai")
+    merged = merge(StructuredSummary(facts=(told,)), StructuredSummary(facts=(known,)), passed(human("x"))).summary
+    assert [*([before] if stays else []), now] == [fact.statement for fact in merged.facts]

@@ -111,3 +111,14 @@ def test_only_what_is_done_and_changed_files_can_be_repeated() -> None:
     assert repeated_step("edit_file", EDIT, [step(effect, state=WorkState.NEXT)], looking(A)) is None
     assert repeated_step("edit_file", EDIT, [step(effect, files=())], looking(A)) is None
     assert repeated_step("read_file", {"path": "a.py"}, [step(effect_digest("read_file", {"path": "a.py"}))], looking(A)) is None
+
+
+def test_edits_of_another_form_are_known_by_what_the_files_hold() -> None:
+    """However the steps were called; a file that no recorded step touched was not changed by one."""
+    args = {"edits": [{"path": name, "old_string": "total = 0", "new_string": "total = len(items)"} for name in ("a.py", "b.py")]}
+    first, second, other = step("x"), step("y", path="b.py", number=2), step("z", path="c.py", number=3)
+    there = looking(B, "total = len(items)")
+    assert second is repeated_step("multi_edit", args, [first, second, other], there)
+    assert repeated_step("multi_edit", args, [first, other], there) is None
+    assert repeated_step("multi_edit", args, [other], there) is None
+    assert repeated_step("multi_edit", args, [first, second], looking(B, "total = 0")) is None

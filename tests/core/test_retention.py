@@ -283,3 +283,17 @@ def test_the_kept_rules_are_asked_for_by_name() -> None:
     assert [Retention.PRESERVED] == [finding.retention for finding in found]
     with pytest.raises(TypeError):
         check_retention(["Never delete."], "Never delete.", True)  # type: ignore[misc]  # noqa: FBT003 - that is what must not work
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence", "is_offence"),
+    [
+        ("Never delete customer orders.", "可以删除客户订单。", True),
+        ("Never delete customer orders.", "可以删除文件。", False),
+        ("Never change files in the production folder.", "可以修改生产文件夹里的文件。", True),
+        ("Never change files in the production folder.", "可以修改文件。", False),
+    ],
+)
+def test_a_sentence_of_another_language_offends_where_it_says_most_of_the_rule(rule: str, sentence: str, *, is_offence: bool) -> None:
+    """Words that were not translated leave too little to go by."""
+    assert ([sentence] if is_offence else []) == [found for found, _, _ in offending_sentences([rule], sentence)]
