@@ -10,6 +10,9 @@ from pathlib import Path
 
 from benchmarks.mutants.sample import CORE, ROOT, Mutant, lines_of
 
+_OF_ALL = "tests/core/test_signatures.py"
+"""Looks at every module, and runs none."""
+
 Lines = dict[str, dict[int, list[str]]]
 
 
@@ -28,8 +31,8 @@ class Reach:
 
     def tests_of(self, mutant: Mutant) -> list[str]:
         """Return the tests that reach the statement of a mutant. What runs at import is reached by all that reach something that may use it."""
-        found = self._reaching(mutant) or self._of_module(mutant.module)
-        near = self._near(mutant.module)
+        found = self._reaching(mutant) or self._of_module(mutant.module) | {test for test in self._seconds if test.startswith(_OF_ALL)}
+        near = self._near(mutant.module) | {_OF_ALL}
         ordered = sorted((test for test in found if test in self._seconds), key=lambda test: (test.split("::")[0] not in near, self._seconds[test]))
         return self._affordable(ordered)
 

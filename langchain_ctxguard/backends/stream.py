@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, get_args
 
 from langchain_ctxguard.core.stream_events import Happened, broken_off_event, event_of, started_event
+from langchain_ctxguard.domain.context_version import outer_namespace
 from langchain_ctxguard.domain.stream_event import EventType, StreamEvent
 from langchain_ctxguard.domain.version import CompactionRecord
 from langchain_ctxguard.errors import ConfigurationError
@@ -79,7 +80,7 @@ class StreamEvents:
     def now(self) -> Happened:
         """Return when and where something happens that happens now."""
         configurable = _config().get("configurable", {})
-        namespace = str(configurable.get("checkpoint_ns") or "").rpartition("|")[0]
+        namespace = outer_namespace(str(configurable.get("checkpoint_ns") or ""))
         thread = configurable.get("thread_id")
         return Happened(self._clock(), None if thread is None else str(thread), namespace)
 

@@ -418,7 +418,8 @@ def _attribute(subject: str) -> tuple[str, frozenset[str]] | None:
     if not 1 <= len(words) <= 10:  # noqa: PLR2004 - a longer one is a clause
         return None
     end = next((at for at, word in enumerate(words) if at and word.lower() in {"for", "of", "on", "in", "at"}), len(words))
-    main, behind = words[:end], words[end + 1 :]
+    # The word between them says nothing of itself, but what is "of A" is no article.
+    main, behind = words[:end], words[end:]
     while len(main) > 1 and main[-1].lower() in {"week", "month", "today", "now", "currently", "this"}:
         main.pop()
     lowered = [re.sub(r"['’]s$", "", word.lower()) for word in main]

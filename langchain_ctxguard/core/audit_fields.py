@@ -158,7 +158,7 @@ def lost_values(fields: Fields, changes: Sequence[FieldChange]) -> Iterator[Audi
     for change in sorted(changes, key=lambda change: change.before.start):
         before = change.before
         now = change.found if change.after is None else change.after.raw
-        loss = Loss.CHANGED if now is not None and change.how != "blurred" else _LEVELS.get(change.how, Loss.CHANGED)
+        loss = _LEVELS.get(change.how, Loss.CHANGED)
         yield _finding("field", before, loss, fields.level_of(before), fields.said_by(before), change.how or "", now)
 
 

@@ -290,7 +290,7 @@ def _fields_settled(bench: Bench, asked: _Asked, done: Candidate) -> Generator[E
             request = replace(_request(bench), must_keep=(*bench.plan.must_keep, *wanted))
             asked.attempts += 1
             answer = yield Summarize(request, "summarizer", asked.attempts)
-            problem = _taken(answer, bench, asked, *_size_of(bench))
+            problem = _taken(answer, bench, asked)
             if problem is not None or asked.cleaned is None:
                 asked.failures.append(f"{bench.plan.strategy}: {problem}")
                 break
@@ -392,7 +392,6 @@ def _asked(bench: Bench) -> Generator[Effect, Answer, _Asked]:
         asked.cleaned = bench.cleaned(SummaryDraft(), asked.sources)
         return asked
     request = _request(bench)
-    characters, has_evidence = _size_of(bench)
     asked.spent = request.spent
     attempts = plan.settings.max_attempts
     if material.redactor_failure is not None:
@@ -402,7 +401,7 @@ def _asked(bench: Bench) -> Generator[Effect, Answer, _Asked]:
     for attempt in range(1, attempts + 1):
         answer = yield Summarize(request, "summarizer", attempt)
         asked.attempts = attempt
-        problem = _taken(answer, bench, asked, characters, has_evidence)
+        problem = _taken(answer, bench, asked)
         if problem is None:
             asked.strategy = plan.strategy
             asked.outcome = Outcome.ACCEPTED if attempt == 1 else Outcome.RETRIED
@@ -413,7 +412,7 @@ def _asked(bench: Bench) -> Generator[Effect, Answer, _Asked]:
     if plan.settings.fallback is None:
         return asked
     answer = yield Summarize(request, "fallback", asked.attempts + 1)
-    problem = _taken(answer, bench, asked, characters, has_evidence)
+    problem = _taken(answer, bench, asked)
     if problem is None:
         asked.outcome, asked.strategy = Outcome.FELL_BACK, plan.fallback
     else:
@@ -453,12 +452,13 @@ def _with_texts_redacted(plan: Plan) -> Plan:
     return replace(plan, must_keep=tuple(text for text in left if text != WITHHELD))
 
 
-def _taken(answer: Answer, bench: Bench, asked: _Asked, characters: int, has_evidence: bool) -> str | None:  # noqa: FBT001
+def _taken(answer: Answer, bench: Bench, asked: _Asked) -> str | None:
     """Take a summarizer's answer, cleaned; return why it is none, or `None`."""
     if isinstance(answer, SummaryFailure):
         return answer.reason
     if not isinstance(answer, SummaryDraft):
         return "wrong_type"
+    characters, has_evidence = _size_of(bench)
     problem = refusal(answer, evicted_characters=characters, evicted_has_evidence=has_evidence)
     if problem is not None:
         return problem

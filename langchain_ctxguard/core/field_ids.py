@@ -390,7 +390,7 @@ def _by_form(  # noqa: C901, PLR0911, PLR0912, PLR0917 - a list of cases
     ):
         return Named(FieldKind.TICKET_ID, start, stop, 0.8)
     if tight in _NUMBERED and digits and (digits > 1 or len(token) > 3):  # noqa: PLR2004
-        kind = by_prefix if tight is FieldKind.ID and by_prefix is not None and _GENERIC_BEFORE.search(text, max(0, start - 12), start) else tight
+        kind = by_prefix if tight is FieldKind.ID and by_prefix is not None and _GENERIC_BEFORE.search(text, max(0, start - 16), start) else tight
         return Named(kind or FieldKind.ID, start, stop)
     if by_prefix is not None and digits and (len(segments) > 1 or digits > 3):  # noqa: PLR2004
         return Named(by_prefix, start, stop)

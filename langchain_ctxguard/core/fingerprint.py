@@ -44,13 +44,8 @@ class ToolMark:
     """One tool contract."""
 
     name: str
-    digest: bytes
-    """Of its JSON as it is sent."""
-
     canonical: bytes
-    """Of its JSON with sorted keys."""
-
-    characters: int
+    """Digest of its JSON with sorted keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +169,7 @@ def front_of(
         rules: The rules in force.
         permissions: What the agent may do, by any names.
     """
-    marks = tuple(
-        ToolMark(name, _digest(text), _digest(_sorted_json(text)), len(text) + 1)  # and the line's end
-        for name, text in tools
-    )
+    marks = tuple(ToolMark(name, _digest(_sorted_json(text))) for name, text in tools)
     texts = [_model_text(provider, model), *(f"{text}\n" for _, text in tools), *system_pieces(system)]
     pieces = tuple(map(_digest, texts))
     return Front(

@@ -275,9 +275,7 @@ def label_at(text: str, start: int, stop: int) -> str:
         cut = mark.start()
     if cut >= 0:
         left = left[cut + 1 :]
-        # The value opens its clause: "$500 is the budget".
-        if not left or left.isspace():
-            return _label_after(text, stop)
+    # A value that opens its clause has its label behind it: "$500 is the budget".
     return (_plain_label(left) if is_plain else _han_label(left)) or _label_after(text, stop)
 
 
@@ -316,9 +314,9 @@ def _qualified(words: list[str], first: int, head: str, last: int) -> str:
             rest.pop(0)
         end = next(
             (
-                place + (word[-1] == ":")
+                place + (word[-1] == ":" != word)
                 for place, word in enumerate(rest)
-                if word in _COPULAS or word in {"to", "now", "has", "moved", "changed"} or (word[-1] == ":" and len(word) > 1)
+                if word in _COPULAS or word in {"to", "now", "has", "moved", "changed"} or word[-1] == ":"
             ),
             len(rest),
         )

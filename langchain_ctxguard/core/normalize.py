@@ -412,6 +412,6 @@ def is_same_field_value(one: ControlField, other: ControlField) -> bool:
     """Say whether two fields have the same value."""
     if key_of(one) == key_of(other):
         return True
-    if one.value is None or other.value is None or group_of(one.kind) != group_of(other.kind) or one.kind != other.kind:
+    if one.value is None or other.value is None or one.kind != other.kind:
         return False
     return is_same_value(one.kind, one.value, other.value)

@@ -130,7 +130,8 @@ class Amount(NamedTuple):
         if dims == {"degree", "celsius"}:
             return self.number == other.number
         if dims == {"age", "month"}:
-            return {self.number, other.number} == {min(self.number, other.number), min(self.number, other.number) * 12}
+            age, months = (self, other) if self.dimension == "age" else (other, self)
+            return months.number == age.number * 12
         return False
 
     @property
@@ -152,7 +153,7 @@ def zh_number(text: str) -> Decimal | None:
     text = text.removesuffix("半")
     if not any(character in _ZH_SCALES for character in text):
         return None if "半" in text else Decimal("".join(str(_ZH_DIGITS[character]) for character in text)) + (Decimal("0.5") if is_half else 0)
-    total, section, digit, scale_before = 0, 0, -1, 1
+    total, section, digit, scale_before, large = 0, 0, -1, 1, 0
     for character in text:
         if character == "半":
             return None
@@ -160,9 +161,10 @@ def zh_number(text: str) -> Decimal | None:
             digit = _ZH_DIGITS[character]
             continue
         scale = _ZH_SCALES[character]
-        if scale >= 10_000:  # noqa: PLR2004 - 万 and 亿 multiply all that stands before them
-            total = (total + section + max(digit, 0)) * scale if total + section + max(digit, 0) else scale
-            section = 0
+        if scale >= 10_000:  # noqa: PLR2004 - 万 and 亿 multiply all that stands before them, back to a larger one
+            part = section + max(digit, 0)
+            total = total + part * scale if part and scale < large else (total + part or 1) * scale
+            section, large = 0, scale
         else:
             section += (1 if digit < 0 else digit) * scale
         digit, scale_before = -1, scale
@@ -186,19 +188,30 @@ def plain_number(text: str) -> Decimal | None:
 def word_number(words: list[str]) -> tuple[Decimal, int] | None:
     """Return the value English words begin with and how many words that takes.
 
-    >>> word_number(["twenty", "five", "hundred", "pages"]), word_number(["a"])
-    ((Decimal('2500'), 3), None)
+    >>> word_number(["twenty", "five", "hundred", "pages"]), word_number(["two", "thousand", "five", "hundred"]), word_number(["a"])
+    ((Decimal('2500'), 3), (Decimal('2500'), 4), None)
     """
-    total, current, taken = 0, -1, 0
+    # `group` is what no scale from a thousand up has multiplied yet.
+    total, group, large, taken = 0, 0, 0, 0
     for word in words[:8]:
-        if word in WORD_NUMBERS and (current < 0 or (current >= 20 and current % 10 == 0 and WORD_NUMBERS[word] < 10)):  # noqa: PLR2004
-            current = WORD_NUMBERS[word] if current < 0 else current + WORD_NUMBERS[word]
-        elif word in _WORD_SCALES and current > 0:
-            current *= _WORD_SCALES[word]
+        number, scale = WORD_NUMBERS.get(word, 0), _WORD_SCALES.get(word, 0)
+        if word in WORD_NUMBERS and (not taken or (number > 0 if total and not group else _goes_on(group, number))):
+            group += number
+        elif scale == 100 and group > 0:  # noqa: PLR2004 - a hundred multiplies within its group
+            group *= scale
+        elif scale > large and total + group > 0:
+            total, group, large = (total + group) * scale, 0, scale
+        elif scale > 100 and group > 0:  # noqa: PLR2004 - a smaller scale multiplies what stands behind the larger one
+            total, group = total + group * scale, 0
         else:
             break
         taken += 1
-    return (Decimal(total + current), taken) if taken else None
+    return (Decimal(total + group), taken) if taken else None
+
+
+def _goes_on(group: int, number: int) -> bool:
+    """Say whether a number joins what was read before it: a unit goes behind tens, units and tens behind hundreds."""
+    return group >= 20 and group % 10 == 0 and 0 < number < (100 if group % 100 == 0 else 10)  # noqa: PLR2004
 
 
 def scaled(number: Decimal, word: str) -> Decimal | None:

@@ -189,7 +189,7 @@ class Reading:
         keys = {key for sentence in rule for key in sentence.keys}
         for key in keys:
             votes.update(self._index.get(key, ()))
-        least = max(1.0, share * len(keys))
+        least = share * len(keys)
         return [-number for _, number in nlargest(most, [(count, -number) for number, count in votes.items() if count >= least])]
 
 

@@ -21,7 +21,7 @@ def stable_tools(tools: Sequence[Any], known_order: Sequence[str] = ()) -> tuple
     ('b', 'c', '0', 'a')
     """
     names = [tool_name(tool) for tool in tools]
-    place = {name: index for index, name in enumerate(known_order)}
+    place = {name: index for index, name in enumerate(dict.fromkeys(known_order))}
     new = sorted({name for name in names if name not in place})
     place.update((name, index) for index, name in enumerate(new, len(place)))
     order = tuple(place) if new or len(place) != len(known_order) else tuple(known_order)

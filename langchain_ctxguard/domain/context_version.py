@@ -10,11 +10,25 @@ from langchain_ctxguard.domain.value import Value, canonical_json
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
 
 
+def outer_namespace(namespace: str) -> str:
+    """Return the namespace a step of a graph belongs to: the last segment of its own is new for every step.
+
+    >>> outer_namespace("research:1|tools:2"), outer_namespace("tools:2")
+    ('research:1', '')
+    """
+    return namespace.rpartition("|")[0]
+
+
 class ContextPlace(Value):
     """Which context is meant: sub-agents and subgraphs share a thread and differ by namespace."""
 
     thread: str = Field(min_length=1)
     namespace: str = ""
+
+    @classmethod
+    def of_step(cls, thread: str, namespace: str) -> ContextPlace:
+        """Return the place that a step of a graph belongs to."""
+        return cls(thread=thread, namespace=outer_namespace(namespace))
 
     @property
     def key(self) -> str:

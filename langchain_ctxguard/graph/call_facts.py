@@ -58,7 +58,7 @@ class FactsOfCalls:
             return Left.NOTHING
         if self._on_record is None or site.thread is None:
             return Left.LOST
-        place = ContextPlace(thread=site.thread, namespace=site.namespace.rpartition("|")[0])
+        place = ContextPlace.of_step(site.thread, site.namespace)
         rows = self._on_record.eviction.archive.rows(place, version=head.version)
         return Left.ARCHIVED if accounts_for(as_messages(messages), head, rows) else Left.LOST
 
@@ -70,5 +70,5 @@ class FactsOfCalls:
         """Say whether a version on record is this head's: anybody who may write the state can forge one that is not."""
         if self._on_record is None or site.thread is None:
             return False
-        newest = self._on_record.versions.newest(ContextPlace(thread=site.thread, namespace=site.namespace.rpartition("|")[0]))
+        newest = self._on_record.versions.newest(ContextPlace.of_step(site.thread, site.namespace))
         return newest is not None and newest.number == head.version and newest.head_digest == head_digest(head)

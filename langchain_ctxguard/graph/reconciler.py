@@ -125,7 +125,7 @@ class Reconciler:
         request = call.request
         if self.mode == "explore" or not request.thread:
             return between()
-        place = ContextPlace(thread=request.thread, namespace=request.namespace.rpartition("|")[0])
+        place = ContextPlace.of_step(request.thread, request.namespace)
         asked = self.asked(call)
         if asked.is_reading or (not call.context_version and self._is_far(place.thread)):
             return between()

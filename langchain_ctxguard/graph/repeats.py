@@ -217,7 +217,7 @@ class RepeatGuard:
 
 
 def _place(call: CallAtWork) -> ContextPlace:
-    return ContextPlace(thread=str(call.request.thread), namespace=call.request.namespace.rpartition("|")[0])
+    return ContextPlace.of_step(str(call.request.thread), call.request.namespace)
 
 
 def _text(value: Any) -> str | None:

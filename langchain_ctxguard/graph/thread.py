@@ -7,6 +7,8 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 
+from langchain_ctxguard.domain.context_version import outer_namespace
+
 
 def thread_of(runtime: Any) -> tuple[str | None, str]:
     """Return thread id and namespace; the last segment of the namespace is left out because it is new for every call.
@@ -17,13 +19,13 @@ def thread_of(runtime: Any) -> tuple[str | None, str]:
     if info is None:
         return None, ""
     namespace = str(getattr(info, "checkpoint_ns", "") or "")
-    return getattr(info, "thread_id", None), namespace.rpartition("|")[0]
+    return getattr(info, "thread_id", None), outer_namespace(namespace)
 
 
 def thread_in(config: RunnableConfig | None) -> tuple[str | None, str]:
     """Return thread and namespace of a node, the namespace without its last segment: that one is new for every step."""
     configurable = (config or {}).get("configurable", {})
-    return configurable.get("thread_id"), str(configurable.get("checkpoint_ns", "")).rpartition("|")[0]
+    return configurable.get("thread_id"), outer_namespace(str(configurable.get("checkpoint_ns", "")))
 
 
 def run_of(runtime: Any) -> str | None:

@@ -20,6 +20,7 @@ from langchain_ctxguard.core.roles import calls_of, text_of
 from langchain_ctxguard.core.shell_words import command_in
 from langchain_ctxguard.core.steps import CHANGES_NOTHING, named_files, places_of, step_text
 from langchain_ctxguard.core.worklog import effect_digest
+from langchain_ctxguard.domain.context_version import outer_namespace
 from langchain_ctxguard.domain.extensions import Redactor
 from langchain_ctxguard.domain.policy import ToolRequest
 from langchain_ctxguard.domain.worklog import FileState, WorkEntry, WorkState
@@ -138,7 +139,7 @@ class WorkWatch:
             effect_digest=effect_digest(request.tool, request.args),
             tool=request.tool,
             tool_call_id=request.call_id or "",
-            namespace=request.namespace.rpartition("|")[0],
+            namespace=outer_namespace(request.namespace),
             at=self._clock(),
         )
 

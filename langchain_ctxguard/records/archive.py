@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
@@ -79,7 +80,8 @@ class _Step(NamedTuple):
     highest: int
     """Position behind the last that this version or one it was made from took out."""
 
-    left_state: bool
+    has_left: bool
+    """What this version or one it was made from took out may have left the state too."""
 
 
 class _Span(NamedTuple):
@@ -274,7 +276,7 @@ class Archive:
 
     def has_left(self, place: ContextPlace, *, version: int | None = None) -> bool:
         """Say whether messages may have left the state: then what is missing there is missing because of that."""
-        return any(step.left_state for step in self._taken(place, version))
+        return any(step.has_left for step in islice(self._line(place, version), 1))
 
     def count(self, place: ContextPlace, *, version: int | None = None) -> int:
         """Return how many messages are archived."""
@@ -399,7 +401,8 @@ def _step_of(version: ContextVersion, steps: Mapping[int, _Step]) -> _Step:
     before = steps.get(version.parent) if version.parent < version.number else None
     stop = version.archived_from + version.archived if version.archive else 0
     highest = max(stop, 0 if before is None else before.highest)
-    return _Step(version.number, version.parent, version.archive, version.archived_from, stop, highest, version.left_state)
+    has_left = version.left_state or (before is not None and before.has_left)
+    return _Step(version.number, version.parent, version.archive, version.archived_from, stop, highest, has_left)
 
 
 def _before(steps: Mapping[int, _Step], step: _Step | None) -> _Step | None:

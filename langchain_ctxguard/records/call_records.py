@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from langchain_ctxguard.domain.approval import canonical_arguments
 from langchain_ctxguard.domain.citation import action_ref
+from langchain_ctxguard.domain.context_version import outer_namespace
 from langchain_ctxguard.domain.log import Stream
 from langchain_ctxguard.domain.tool_call import CallRecord
 from langchain_ctxguard.domain.value import canonical_json
@@ -35,7 +36,7 @@ class CallRecords:
         Raises:
             StoreError: the log cannot be written.
         """
-        key = canonical_json([record.thread or "", record.namespace.rpartition("|")[0]])
+        key = canonical_json([record.thread or "", outer_namespace(record.namespace)])
         refs = [] if record.call_id is None else [action_ref(record.call_id), action_ref(record.call_id, record.thread)]
         body = sealed({"kind": "tool_call", **record.model_dump(mode="json", exclude_defaults=True)})
         self._log.append(Stream(tenant=self._tenant, kind=AUDIT, key=key), [body], refs=refs)

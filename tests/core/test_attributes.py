@@ -66,6 +66,7 @@ CHANGES = [
 KEPT = [
     # nothing of the first may be marked after the second
     ("The reviewer of part A is Ana.", "The reviewer of part B is now Ben."),
+    ("Reviewer of A: Ana", "The reviewer of B is now Ben."),
     ("The billing reviewer is Ana.", "The search reviewer is Ben."),
     ("The reviewer is Ana.", "Is the reviewer now Ben?"),
     ("The reviewer is Ana.", "What if the reviewer is Ben?"),
@@ -186,6 +187,13 @@ def test_the_head_stays_small() -> None:
     assert any(one.earlier == ("Ana",) and one.value == "Ben" for one in stated)
     assert "stated" not in Evidence().model_dump(mode="json")
     assert Evidence(stated=(Stated(head="owner", value="Ben"),)).model_dump(mode="json")["stated"] == [{"head": "owner", "value": "Ben"}]
+
+
+def test_what_is_read_at_once_is_bounded_at_its_end() -> None:
+    """A change far behind the first statement still ends its value."""
+    said = [("user", f"The reviewer of part {number} is Ana.") for number in range(REMEMBERED + 10)]
+    stated = read_stated((), [("user", "The owner is Ana."), *said, ("user", "The owner is now Ben.")])
+    assert [("Ben", ("Ana",))] == [(one.value, one.earlier) for one in stated if one.head == "owner"]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["user", "system", "tool", "ai"]), st.text(max_size=200)), max_size=6), st.text(max_size=200))

@@ -437,3 +437,10 @@ def test_five_thousand_messages_are_audited_in_seconds() -> None:
     assert 5_000 == len(messages)
     assert len(only.audit.findings) > 1_000
     assert time.process_time() - began < 30
+
+
+def test_a_text_that_was_lost_is_found_where_it_was_said() -> None:
+    """Its finding names the message of the whole list, also behind a summary that stands in the middle."""
+    before = [HumanMessage("Hello."), AIMessage("Hi."), as_summary("They greeted."), HumanMessage("Go on."), AIMessage("Code K-9 is set.")]
+    lost = one(before, "Nothing of it.", "must_keep", must_keep=["Code K-9"])
+    assert ("Code K-9", 4) == (lost.text, lost.message_index)

@@ -491,6 +491,14 @@ class TestFunctions:
         assert DENY is verdict(lambda asked: Verdict(decision=DENY, tool="tool", findings=())).decision
         assert ASK is verdict(lambda asked: Verdict(decision=ASK, tool="tool", findings=())).decision
 
+    def test_why_a_function_allowed_is_kept(self) -> None:
+        """Its findings, and without any that it decided, stand in the verdict."""
+        reason = Finding(rule="cedar", key="verdict", decision=ALLOW, reason="permitted by policy1", instead="")
+        found = verdict(lambda asked: Verdict(decision=ALLOW, tool="tool", findings=(reason,)))
+        assert (ALLOW, (reason,)) == (found.decision, found.findings)
+        bare = verdict(lambda asked: Verdict(decision=ALLOW, tool="tool", findings=()))
+        assert (ALLOW, ["a policy decided it"]) == (bare.decision, [finding.reason for finding in bare.findings])
+
     @pytest.mark.parametrize("said", [ALLOW, ASK, DENY])
     @pytest.mark.parametrize("decision", [ALLOW, ASK, DENY])
     def test_a_verdict_counts_by_its_decision(self, decision: Decision, said: Decision) -> None:
@@ -586,3 +594,10 @@ def test_a_verdict_is_the_value_its_data_make() -> None:
     for found in (verdict(None), verdict(rules), verdict(rules, consents=consents(share=True), budgets=Budgets())):
         assert found == Verdict.model_validate(found.model_dump(mode="json"))
         assert found == Verdict.model_validate_json(found.model_dump_json())
+
+
+def test_a_policy_alone_in_a_list_has_its_own_fingerprint() -> None:
+    """However it is handed over, approvals given under it hold; beside another, or in another order, it is another policy."""
+    one, two = policy({"tool": "a"}), policy({"tool": "b"})
+    assert fingerprint_of(one) == fingerprint_of([one])
+    assert 4 == len({fingerprint_of(one), fingerprint_of(two), fingerprint_of([one, two]), fingerprint_of([two, one])})

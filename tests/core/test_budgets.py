@@ -204,3 +204,9 @@ def test_no_order_of_events_lets_more_run_than_the_budget_holds(steps: list[tupl
 def test_an_empty_budget_is_unused() -> None:
     """A key nobody ever charged holds nothing."""
     assert BudgetState() == budget_state([], now=NOW)
+
+
+def test_a_reservation_of_an_earlier_release_is_found_again() -> None:
+    """Its name is on record: after an update the same call must not be charged twice."""
+    request = ToolRequest(tool="pay", args={"amount": 40}, call_id="c1", thread="t", namespace="n")
+    assert "64e6a1657377ee08dad174e0610a9337" == reservation_of(request)

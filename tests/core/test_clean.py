@@ -72,6 +72,13 @@ def test_ten_times_the_input_is_too_long() -> None:
     assert "too_long" == refusal(SummaryDraft(user_intent="x" * 10_000), evicted_characters=1_000, evicted_has_evidence=True)
 
 
+def test_what_is_all_said_and_distorts_nothing_is_counted_as_nothing() -> None:
+    """Nothing was removed, downgraded, distorted or put back."""
+    done = cleaned(SummaryDraft(facts=(Fact(statement="The hall is blue", said_by="user"),)), human("The hall is blue.", "u1"))
+    assert ["The hall is blue"] == [fact.statement for fact in done.summary.facts]
+    assert (0, 0, 0, 0) == (done.removed_sentences, done.downgraded_facts, done.distorted_sentences, done.restored)
+
+
 def test_nothing_to_say_about_nothing_is_no_fault() -> None:
     """An empty draft of empty messages is a summary."""
     assert refusal(SummaryDraft(), evicted_characters=0, evicted_has_evidence=False) is None
@@ -418,6 +425,27 @@ def test_an_answer_in_the_words_of_its_question_stays_an_answer() -> None:
     (fact,) = cleaned(SummaryDraft(facts=(answer,)), asked, ai("推荐您去八达岭长城游玩。", message_id="a1")).summary.facts
 
     assert ("推荐您去八达岭长城游玩。", "ai") == (fact.statement, fact.said_by)
+
+
+LISTING = f"festival harbour hall spring {'and the market row as well as the ferry pier ' * 8}"
+"""Longer than any sentence a person says, and made of the same words."""
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("The festival takes place in the harbour hall in spring.", ("The festival takes place in the harbour hall in spring.", "user")),
+        (LISTING, ("The harbour hall hosts the festival in spring", "ai")),
+        (f"{LISTING} The harbour hall hosts the festival in spring", ("The harbour hall hosts the festival in spring", "user")),
+    ],
+    ids=["a sentence", "a listing", "a listing that holds it"],
+)
+def test_what_the_assistant_retells_is_told_in_the_persons_words(said: str, kept: tuple[str, str]) -> None:
+    """A sentence of theirs takes its place; of a page they pasted it is at most the lines that were quoted, and what only resembles it is none."""
+    told = Fact(statement="The harbour hall hosts the festival in spring", said_by="ai")
+    (fact,) = cleaned(SummaryDraft(facts=(told,)), human(said, "u1"), ai("Noted: the harbour hall hosts the festival in spring.")).summary.facts
+
+    assert kept == (fact.statement, fact.said_by)
 
 
 @pytest.mark.parametrize(

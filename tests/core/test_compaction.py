@@ -13,6 +13,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from langchain_ctxguard.core.compaction import COOL_DOWN, Compacted, Plan, Situation, compaction_flow
 from langchain_ctxguard.core.effects import Answer, Append, CountTokens, Show, Stage, Summarize, SummaryFailure, SummaryRequest
+from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY
 from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.domain.config import CompactionSettings
 from langchain_ctxguard.domain.constraint import Constraint
@@ -182,15 +183,15 @@ def test_how_long_an_attempt_took_is_on_record() -> None:
     assert 0.0 == Drive(situation(), plan()).done.record.seconds
 
 
-@pytest.mark.parametrize("is_full", [False, True])
-def test_an_application_that_stops_an_attempt_stops_the_run_only_where_the_window_is_full(*, is_full: bool) -> None:
+@pytest.mark.parametrize("room", [-1, 0, 1])
+def test_an_application_that_stops_an_attempt_stops_the_run_only_where_the_window_is_full(room: int) -> None:
     """A view over the limit cannot be sent; any other stays as it is."""
     given = situation()
     budget = tokens(given.view().all)
-    drive = Drive(given, plan(limit=budget - 1 if is_full else budget, before=lambda _: False), [])
+    drive = Drive(given, plan(limit=budget + room, before=lambda _: False), [])
 
     assert [] == drive.asked
-    if is_full:
+    if room < 0:
         assert isinstance(drive.error, ContextBudgetError)
         assert (budget, budget - 1) == (drive.error.needed, drive.error.budget)
     else:
@@ -262,6 +263,19 @@ def test_what_must_be_kept_is_carried_verbatim_if_the_summary_lost_it() -> None:
     assert "never said" not in drive.shown
     assert "2 of the texts to keep" in drive.done.record.reason
     assert ("deadline is 2026-12-15", "期限很重要", "never said") == drive.asked[0].request.must_keep
+
+
+def test_a_text_to_keep_is_asked_for_as_the_redactor_leaves_it() -> None:
+    """One the redactor fails on is not asked for; the others are, whatever they begin with."""
+
+    def redact(text: str) -> str:
+        if text.startswith("broken"):
+            raise ValueError(text)
+        return text.replace("4711", "####")
+
+    drive = Drive(situation(), plan(must_keep=("Account 4711", "broken", "deadline 4711", ""), redact=redact))
+
+    assert ("Account ####", "deadline ####", "") == drive.asked[0].request.must_keep
 
 
 def test_what_the_summary_kept_needs_no_repair() -> None:
@@ -497,10 +511,25 @@ def test_tool_contracts_count() -> None:
 
 
 def test_the_zones_add_up() -> None:
-    """Every token of the view is in one of them."""
-    zones = Drive(situation(tool_loop(40)), plan()).done.record
+    """Every token of the view is in one of them, and evidence and summary are what their messages hold."""
+    done = Drive(situation(tool_loop(40)), plan()).done
+    zones = done.record.zones
+    named = {message.name: tokens([message]) for message in done.view.messages}
 
-    assert zones.tokens_after == zones.zones.rules + zones.zones.evidence + zones.zones.summary + zones.zones.working_set
+    assert (named[EVIDENCE], named[SUMMARY]) == (zones.evidence, zones.summary)
+    assert done.record.tokens_after == zones.rules + zones.evidence + zones.summary + zones.working_set
+
+
+@pytest.mark.parametrize("strategy", ["anchored", "scripted"])
+def test_what_a_view_was_held_to_is_on_record(strategy: str) -> None:
+    """A gain is asked of every summary, whoever made it, and not of dropping the oldest messages."""
+    given = situation()
+    budget = tokens(given.view().all) // 2
+
+    assert {"rules", "calls", "request", "gain"} == set(Drive(given, plan(strategy=strategy)).done.record.invariants)
+    assert {"rules", "calls", "request", "budget"} == set(
+        Drive(given, plan(strategy=strategy, goal=budget, limit=budget), [DOWN, DOWN]).done.record.invariants
+    )
 
 
 @pytest.mark.field("C131")
@@ -629,6 +658,7 @@ def test_nobody_is_asked_before_the_view_has_grown() -> None:
     budget = tokens(cooled.view().all) // 2
 
     assert ("skipped", 99_999) == (waiting.outcome, waiting.done.head.cool_down)
+    assert "skipped" == Drive(cooled, plan(limit=2 * budget + 100), []).outcome
     assert "accepted" == Drive(cooled, plan(goal=budget, limit=budget)).outcome
 
 

@@ -53,6 +53,12 @@ def test_a_faithful_spelling_is_no_loss(before: str, after: str) -> None:
         ("within 30 minutes", "within 30 hours", "unit"),
         ("Remember: never call the client", "Remember: call the client", "negated"),
         ("温度2℃", "温度2℉", "unit"),
+        ("within 30 minutes", "within 45 minutes", "digit"),
+        ("within 30 minutes", "within 45 hours", "value"),
+        ("order ORD-7712", "order ORD-7713", "digit"),
+        ("项目叫“星河计划”", "项目叫“银河计划”", "renamed"),
+        ("Remember: call the client before lunch", "Remember: call the client before dinner", "value"),
+        ("Remember: phone the bank", "Remember: phone the shop", "value"),
     ],
 )
 def test_a_changed_value_is_reported_with_how_it_changed(before: str, after: str, how: str) -> None:
@@ -86,6 +92,21 @@ def test_house_terms_are_folded_by_the_glossary() -> None:
     before, after = "记住：只服务企业客户", "记住：只服务 B 端客户"
     assert not compare(before, after).is_clean
     assert compare(before, after, glossary={"B 端客户": "企业客户"}).is_clean
+
+
+def test_house_terms_are_folded_in_values_too() -> None:
+    """A house term can be the unit of a number that is itself spelled in another way; another number stays another."""
+    assert not compare("订三箱", "order 3 cartons").is_clean
+    assert compare("订三箱", "order 3 cartons", glossary={"箱": "cartons"}).is_clean
+    assert ["digit"] == [change.how for change in compare("订三箱", "order 4 cartons", glossary={"箱": "cartons"})]
+
+
+def test_a_statement_about_something_else_takes_no_place() -> None:
+    """What was stressed is lost then, and what is stressed now is new."""
+    difference = compare("Remember: never call the client", "Remember: the key is under the mat")
+    assert ["Remember: never call the client"] == [change.before.raw for change in difference.lost]
+    assert () == difference.changed
+    assert ["Remember: the key is under the mat"] == [field.raw for field in difference.added]
 
 
 def test_a_comparator_of_the_application_can_tell_statements_alike() -> None:

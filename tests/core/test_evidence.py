@@ -146,6 +146,18 @@ def test_earlier_evidence_is_copied() -> None:
     assert (2, 3, ["a", "b"]) == (len(second.actions), second.omitted_actions, [file.path for file in second.artifacts])
 
 
+def test_an_action_written_as_text_is_settled_by_the_next_turn_alone() -> None:
+    """The answer to it may come behind a cut; once it has one, a later turn says nothing of it."""
+    written = AIMessage("I look.", id="a", response_metadata={"swe_agent": {"action": "pytest -q"}})
+    waiting = collected([human("q"), written])
+    settled = collected([human("all passed")], waiting)
+    later = collected([human("something else")], settled)
+
+    assert [("no_result", "")] == [(action.status, action.result) for action in waiting.actions]
+    assert [("done", "all passed")] == [(action.status, action.result) for action in settled.actions]
+    assert settled.actions == later.actions
+
+
 def test_talk_of_actions_is_no_action() -> None:
     """Neither a user nor a model nor a stray result can add one."""
     evidence = collected(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 
 from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.domain.control import ControlField, FieldKind
@@ -148,6 +148,42 @@ def test_what_a_stressed_sentence_holds_is_critical() -> None:
     plain, stressed = extract_fields("苹果重2公斤。"), extract_fields("重要：箱子重2公斤。")
     assert [False] == [field.critical for field in plain]
     assert [True, True] == [field.critical for field in stressed]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Write at most 5 pages.", True),
+        ("Write 5 pages at most.", True),
+        ("The novel has 5 pages.", False),
+        ("最多写5页", True),
+        ("这本书有5页", False),
+    ],
+)
+def test_a_quantity_is_critical_where_the_words_beside_it_limit_it(text: str, expected: bool) -> None:  # noqa: FBT001 - a column
+    """Before it or behind it; any other is a mere reading."""
+    assert [expected] == [field.critical for field in extract_fields(text) if field.kind is FieldKind.QUANTITY]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\n2026-03-01 10:00:00 started", [False]),
+        ("log\n2026-03-01 10:00:00 started\n[2026-03-01 10:00:05] ended", [False, False]),
+        ("log\n10:00:05 ended", [False]),
+        ("log\nmoved to 2026-03-01 10:00", [True]),
+        ("2026-03-01 10:00:00 started", [True]),
+    ],
+)
+def test_the_time_a_log_line_begins_with_is_not_critical(text: str, expected: list[bool]) -> None:
+    """It says when something was logged; any other moment a tool reports may not be lost."""
+    assert expected == [field.critical for field in extract_fields([ToolMessage(text, tool_call_id="c")])]
+
+
+def test_an_order_to_remove_a_message_is_none() -> None:
+    """An update of a graph's state is refused with its place, not read as nothing."""
+    with pytest.raises(ConfigurationError, match=r"messages\[0\] is a RemoveMessage"):
+        extract_fields([RemoveMessage(id="m")])
 
 
 def test_patterns_of_the_config_are_fields_with_their_name_as_label() -> None:

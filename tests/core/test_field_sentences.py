@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_ctxguard.core import field_sentences, labels
 from langchain_ctxguard.core.extract import extract_fields
 from langchain_ctxguard.core.field_patterns import stands_in
+from langchain_ctxguard.domain.control import FieldKind
 
 TOLD = """不要 不用 放弃 就 还是 用 选 定 了 吧 不 先 决定 敲定 let's go with we'll we're won't take skip drop rejected the for one off is out
 not no I we pick option plan B redis 方案 redis集群 通过了 算了 都 今天 周五 over wins stays to instead of now from moved changed sorry
@@ -48,3 +50,18 @@ def test_letters_that_fold_otherwise_are_not_screened() -> None:
     dotted = extract_fields("let's go w\u0130th Redis")
 
     assert [field.kind for field in plain] == [field.kind for field in dotted]
+
+
+@pytest.mark.parametrize(
+    ("text", "stressed"),
+    [
+        ("Never delete orders! Go on then.", ["Never delete orders"]),
+        ("Never delete orders? Go on then.", []),
+        ("Never delete orders?", []),
+        ("务必不要删除订单。然后继续走。", ["务必不要删除订单"]),
+        ("务必不要删除订单？然后继续走。", []),
+    ],
+)
+def test_a_question_stresses_nothing(text: str, stressed: list[str]) -> None:
+    """Also where more is said after it."""
+    assert stressed == [field.raw for field in extract_fields(text) if field.kind is FieldKind.EMPHASIS]

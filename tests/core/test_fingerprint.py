@@ -202,12 +202,50 @@ def test_an_empty_call_has_a_snapshot() -> None:
         (["a", "b", "c"], ["s", "c", "d"], (0, 1), DriftReason.COMPACTION),
         (["s2", "c"], ["s1", "b", "c"], (2, 1), DriftReason.REBUILD),
         (["a", "b"], ["a", "b", "c"], (0, 1), None),
+        (["a", "b"], ["a", "x", "y"], (0, 0), None),
+        (["a", "b"], ["a", "x"], (0, 0), None),
+        (["a", "b", "c", "d"], ["a", "b", "x", "d", "e"], (0, 0), DriftReason.UNKNOWN),
     ],
 )
 def test_changed_messages_are_told_apart(before: list[str], after: list[str], head: tuple[int, int], reason: DriftReason | None) -> None:
     """A newer version is a compaction, an older one or a new beginning a rebuild, an edit in the middle unknown, a new end no drift at all."""
     old, new = (snapshot([human(text) for text in said], head=version) for said, version in zip((before, after), head, strict=True))
     assert reason == drift_reason(old, new)
+
+
+@pytest.mark.parametrize(
+    ("after", "reason"),
+    [
+        ([("b", '{"x": 1, "y": 2}'), ("a", "{}")], DriftReason.TOOL_ORDER),
+        ([("a", "{}"), ("b", '{"y": 2, "x": 1}')], DriftReason.KEY_ORDER),
+        ([("a", "{}"), ("b", '{"x": 1, "y": 3}')], DriftReason.TOOL_CHANGE),
+        ([("a", "{}")], DriftReason.PERMISSION_SHRINK),
+        ([("a", "{}"), ("b", '{"x": 1, "y": 2}'), ("c", "{}")], DriftReason.TOOL_CHANGE),
+    ],
+)
+def test_changed_tools_are_told_apart(after: list[tuple[str, str]], reason: DriftReason) -> None:
+    """The same tools in another order, the same keys in another order, another contract, a tool that is gone; one more at the end."""
+    before = snapshot([human("a")], tools=[("a", "{}"), ("b", '{"x": 1, "y": 2}')], system=None)
+    assert reason is drift_reason(before, snapshot([human("a")], tools=after, system=None))
+
+
+@pytest.mark.parametrize(("one", "other"), [("ann", "bob"), ("bob", "ann"), ("ann", None), (None, "ann")])
+def test_the_name_of_who_speaks_is_sent(one: str | None, other: str | None) -> None:
+    """Also where no call is answered: two people who say the same are two prefixes."""
+    found = divergence(snapshot([HumanMessage("hi", name=one)]), snapshot([HumanMessage("hi", name=other)]))
+    assert found is not None
+    assert ("messages", 0) == (found.part, found.at)
+
+
+@pytest.mark.parametrize("summary", ["a", "b"])
+def test_another_summary_is_another_fingerprint_however_the_call_was_read(summary: str) -> None:
+    """A snapshot that follows one with another summary, another system message or none has the fingerprint of one made afresh."""
+    told = HumanMessage(summary, name="context_summary")
+    afresh = snapshot([told, human("go on")])
+    for earlier in ([], [human("x")], *([HumanMessage(other, name="context_summary")] for other in "abc")):
+        assert afresh.fingerprint == snapshot_of(afresh.front, [told, human("go on")], before=snapshot(earlier)).fingerprint
+    other = snapshot([told], system=SystemMessage("Other."))
+    assert afresh.fingerprint == snapshot_of(afresh.front, [told, human("go on")], before=other).fingerprint != other.fingerprint
 
 
 def test_a_rebuild_on_demand_is_named() -> None:

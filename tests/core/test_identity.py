@@ -26,3 +26,20 @@ def test_the_last_anchor_we_write_still_serves() -> None:
 
     assert 0 == find_cut(Cut(anchors=named, position=3), messages[ANCHORS - 1 :])
     assert find_cut(Cut(anchors=("gone",) * ANCHORS + ("m3",), position=99), messages) is None
+
+
+def test_a_message_with_the_id_of_its_anchor_holds_the_place() -> None:
+    """A neighbour that was written anew does not move the cut, and the id counts as it comes back from a checkpoint."""
+    cut = Cut.model_validate_json('{"anchors": ["m1", "m2"], "position": 1}')
+    messages = [human("a", "m0"), human("b, better", "m1-edited"), human("c", "m2")]
+
+    assert 1 == find_cut(cut, messages)
+
+
+def test_what_is_put_in_behind_the_last_message_that_left_is_kept() -> None:
+    """The message before the cut still stands there, so nothing after it counts as gone."""
+    cut = Cut(anchors=("m1", "m2"), position=1, evicted="m0")
+    messages = [human("a", "m0"), human("new", "n1"), human("newer", "n2"), human("c", "m2")]
+
+    assert 1 == find_cut(cut, messages)
+    assert 3 == find_cut(cut, [human("other", "x"), *messages[1:]])

@@ -10,6 +10,7 @@ from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.infer import after_task, infer, merged, superseding
 from langchain_ctxguard.core.render import open_inferred, render_evidence, render_inferred_rule
 from langchain_ctxguard.core.results import own_words
+from langchain_ctxguard.core.voice import LONGEST
 from langchain_ctxguard.domain.evidence import Evidence
 from langchain_ctxguard.domain.inferred import InferredConstraint
 from tests.support.builders import count_characters, human
@@ -876,6 +877,12 @@ def test_a_lasting_rule_does_not_expire(text: str) -> None:
         ("规则如下：1、先写测试 2、禁止强推 3、删除前先问我", [1, 2, 3]),
         ("请遵守以下要求：\n（1）用中文\n（2）保留两位小数", [1, 2]),
         ("约定：\n① 用中文\n② 不删数据", [1, 2]),
+        ("Our rules:\nRule 1: tabs\nRule 2: the port is 8080\nRule 3: reports in euros", [1, 2, 3]),
+        ("约定：\n一、用中文\n二、端口是8080", [1, 2]),
+        ("约定：\n一、用中文\n二、端口是8080\n规则：\n一、两位小数\n二、不用表格\n三、发给小王", [1, 2, 1, 2, 3]),
+        ("约定：\n第一条：端口是8080\n第二条：两位小数", [1, 2]),
+        ("Our rules:\n1. Tests first\n2. Tabs\nConventions:\n1. The port is 8080\n2. Reports go to Alice\n3. Euros", [1, 2, 1, 2, 3]),
+        ("Our rules:\n1. Tests first\nConventions:\n1. The port is 8080\n2. Reports go to Alice", [1, 2]),
         ("Rule 3 is now: the port is 8081.", [3]),
         ("第3条改成：端口是8081。", [3]),
     ],
@@ -885,6 +892,27 @@ def test_numbered_agreements_keep_their_numbers(text: str, numbers: list[int]) -
     rules = said(text)
     assert numbers == [rule.number for rule in rules]
     assert all(rule.text in text for rule in rules)
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        (
+            "Our rules:\n1. Tests first\n2. The port is 8080\n\nAlways answer in French.",
+            ["1. Tests first", "2. The port is 8080", "Always answer in French."],
+        ),
+        ("Never push to main.\nOur rules:\n1. Tests first\n2. The port is 8080", ["Never push to main.", "1. Tests first", "2. The port is 8080"]),
+        ("Steps to follow:\n1. Always click on A\n2. Never click on B\n\nAlways answer in French.", ["Always answer in French."]),
+    ],
+)
+def test_what_is_said_beside_a_list_is_a_rule_as_well(text: str, rules: list[str]) -> None:
+    """In front of the list and behind it, each rule once, in the order they were said."""
+    assert rules == [rule.text for rule in said(text)]
+
+
+def test_a_rule_is_found_behind_letters_without_end() -> None:
+    """A sentence that had to be cut inside of a word is read as closely as any other."""
+    assert ["never delete an order"] == [rule.text for rule in said("x" * LONGEST + "never delete an order")]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from langchain_ctxguard import Constraint, GuardConfig
-from langchain_ctxguard.core.invariants import Broken, broken
+from langchain_ctxguard.core.invariants import Broken, absence_policy, absences, broken
 from langchain_ctxguard.domain.consent import Consent, Consents, ConsentStatus
 from langchain_ctxguard.domain.control import ControlField, FieldKind
 from langchain_ctxguard.domain.invariant import ConsentSettings, Invariant, StructuredState
@@ -197,3 +197,21 @@ def test_expiry_is_held_against_the_moment() -> None:
     assert [] == faults({"present": "consents.retain_code"}, state(consents=[entry]))
     later = StructuredState(consents=Consents(subject="ann", at=AT, entries=(entry,)), at=AT + timedelta(hours=2))
     assert faults({"present": "consents.retain_code"}, later)
+
+
+@pytest.mark.parametrize(
+    ("given", "then", "is_one"),
+    [
+        ({"consents.deletes": False}, {"tools.delete_order": "absent"}, True),
+        ({"consents.deletes": False}, {"tools.delete_order": "present"}, False),
+        ({"consents.deletes": False}, {"state.delete_order": "absent"}, False),
+        ({"consents.deletes": False}, {"fields.delete_order": "absent"}, False),
+        ({"state.deletes": False}, {"tools.delete_order": "absent"}, False),
+        ({"mode": "normal"}, {"tools.delete_order": "absent"}, False),
+    ],
+)
+def test_a_tool_is_made_absent_by_a_consent_alone(given: dict[str, Any], then: dict[str, Any], *, is_one: bool) -> None:
+    """Nothing else that follows, or that it follows from, takes a tool away."""
+    rules = [Invariant.model_validate({"implies": {"if": given, "then": then}})]
+    assert ({"delete_order"} if is_one else set()) == set(absences(rules))
+    assert is_one == (absence_policy(rules) is not None)

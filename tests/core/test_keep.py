@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from langchain_ctxguard.core.keep import Saved, latest, with_needed
+from langchain_ctxguard.core.keep import VERSIONS_KEPT, Saved, latest, with_needed
+from langchain_ctxguard.records.versions import KEPT
 
 
 def chain(count: int, *, namespace: str = "", **by_number: dict[str, object]) -> list[Saved]:
@@ -45,3 +46,15 @@ def test_a_value_nobody_holds_needs_everything_before_it() -> None:
 def test_what_an_early_checkpoint_sends_lies_with_its_parent() -> None:
     """One step back, and no further."""
     assert {("", "02"), ("", "01")} == with_needed(chain(3, n2={"reads_parent": True}), {("", "02")})
+
+
+def test_a_checkpoint_without_a_version_is_no_version() -> None:
+    """What was saved before the first compaction takes nobody's place among the versions."""
+    thread = [Saved(namespace="", checkpoint="00"), Saved(namespace="", checkpoint="01"), Saved(namespace="", checkpoint="02", version=1)]
+    assert {("", "02")} == latest(thread)
+
+
+def test_as_many_versions_keep_a_checkpoint_as_keep_their_content() -> None:
+    """A version that can be read can be gone back to."""
+    thread = [Saved(namespace="", checkpoint=f"{number:02}", version=number) for number in range(1, 2 * KEPT + 1)]
+    assert KEPT == VERSIONS_KEPT == len(latest(thread))

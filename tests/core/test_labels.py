@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from langchain_ctxguard.core.extract import extract_fields
-from langchain_ctxguard.core.labels import attribute_at, is_same_attribute, is_same_label
+from langchain_ctxguard.core.labels import attribute_at, is_same_attribute, is_same_label, label_at
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,25 @@ from langchain_ctxguard.core.labels import attribute_at, is_same_attribute, is_s
 def test_a_value_knows_what_it_is_the_value_of(text: str, expected: str) -> None:
     """The label is the words of the text; where it does not say, there is none."""
     assert [expected] == [field.label for field in extract_fields(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("预算5万元", "5万元", "预算"),
+        ("5万元的预算不够", "5万元", "预算"),
+        ("好的，5万元的预算", "5万元", "预算"),
+        ("Fine. June 30 is the deadline.", "June 30", "deadline"),
+        ("3 May is the due date for me", "3 May", "due date"),
+        ("Deadline for slides: probably May 3", "May 3", "deadline for slides"),
+        ("Deadline for slides : May 3", "May 3", "deadline for slides"),
+        ("Deadline for the : May 3", "May 3", "deadline"),
+    ],
+)
+def test_a_label_is_found_wherever_it_stands(text: str, value: str, expected: str) -> None:
+    """At the very beginning of a text, right behind the value, with more behind it, up to the colon that ends it."""
+    start = text.index(value)
+    assert expected == label_at(text, start, start + len(value))
 
 
 @pytest.mark.parametrize(

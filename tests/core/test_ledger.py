@@ -278,3 +278,24 @@ def test_a_value_that_was_stressed_once_is_critical(said: tuple[str, str]) -> No
 def test_a_value_is_as_sure_as_the_clearest_words_that_say_it(said: tuple[str, str]) -> None:
     """What was said clearly once does not become doubtful again."""
     assert [1.0] == [field.confidence for field in ledger_of(*said).fields]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (("The taxi was 500 EUR.", "Dinner was $20."), [("400 EUR", ["500 EUR"]), ("$20", [])]),
+        (("Dinner was $20.", "The taxi was 500 EUR."), [("$20", []), ("400 EUR", ["500 EUR"])]),
+        (("Dinner was $20.",), [("$20", []), ("400 EUR", [])]),
+    ],
+)
+def test_a_change_is_of_the_last_value_in_the_same_unit(said: tuple[str, ...], expected: list[tuple[str, list[str]]]) -> None:
+    """Euros correct no dollars, however recently those were spoken of."""
+    assert expected == shown(ledger_of(*said, "Make it 400 EUR instead.").fields)
+
+
+@pytest.mark.parametrize("before", ["", "Ask a@x.example: ", "Ask a@x.example or b@x.example: ", "Ask a@x.example, b@x.example or c@x.example: "])
+def test_what_is_named_as_old_is_replaced_by_what_follows_it(before: str) -> None:
+    """However many other values the sentence names before them; another of its kind stays."""
+    fields = shown(ledger_of("Use 10.0.0.5.", "And 10.0.0.9 too.", f"{before}not 10.0.0.5 but 10.0.0.7.").fields)
+    assert [("10.0.0.7", ["10.0.0.5"]), ("10.0.0.9", [])] == fields[:2]
+    assert 2 + before.count("@") == len(fields)

@@ -272,3 +272,43 @@ def test_over_any_rounds_items_only_close(steps: list[tuple[str, str]]) -> None:
         assert closed.isdisjoint(item.item_id for item in summary.open_items)
         closed |= {item.item_id for item in summary.pending_items if item.state != "open"}
         assert sum(item.state != "open" for item in summary.pending_items) <= CLOSED_KEPT
+
+
+def test_a_short_line_of_another_summary_is_one_statement() -> None:
+    """Its sentences explain each other; only a line too long to be one statement is taken apart."""
+    pair = "The parcel is blue. It weighs 4 kg."
+    many = [f"Shelf {number} holds {number} boxes of blue paint." for number in range(20)]
+    summary = f"Here is a summary of the conversation to date:\n\n- {pair}\n- {' '.join(many)}"
+    foreign = HumanMessage(summary, additional_kwargs={"lc_source": "summarization"})
+    told = [fact.statement for fact in merge(StructuredSummary(), None, passed(foreign)).summary.facts]
+
+    assert pair in told
+    assert many[0] in told
+    assert many[1] in told
+
+
+@pytest.mark.parametrize(("is_asked_first", "state"), [(True, "done"), (False, "open")])
+def test_only_what_was_said_after_a_request_answers_it(state: str, *, is_asked_first: bool) -> None:
+    """Words of the assistant about the same thing settle no request that came after them."""
+    asked, told = human("Please also update the changelog.", "w"), ai("I would update the changelog with two lines.", message_id="r")
+    round_ = passed(human("What is the time?"), *([asked, told] if is_asked_first else [told, asked]))
+    before = StructuredSummary(pending_items=(wish("Please also update the changelog.", "w"),))
+
+    assert state == states(merge(StructuredSummary(), before, round_).summary)["Please also update the changelog."]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "stays"),
+    [
+        ("The parcel to Bob weighs 4 kg", "The parcel to Bob weighs 6 kg", False),
+        ("The parcel to Bob weighs 4 kg", "The second parcel to Bob weighs 6 kg", True),
+        ("The parcel to Bob weighs 4 kg", "The second parcel to Bob weighs 4 kg", False),
+        ("The parcel to Bob weighs 4 kg", "The parcel to Bob weighs 6 kg or 7 kg", True),
+        ("The parcel to Bob weighs 4 kg", "The parcel to Bob is blue", True),
+    ],
+)
+def test_a_fact_gives_way_to_another_value_of_the_same_thing(before: str, now: str, *, stays: bool) -> None:
+    """In the same words, each with one value; what speaks of another thing beside it takes nothing away."""
+    known, told = Fact(statement=before, said_by="ai"), Fact(statement=now, said_by="ai")
+    merged = merge(StructuredSummary(facts=(told,)), StructuredSummary(facts=(known,)), passed(human("x"))).summary
+    assert [*([before] if stays else []), now] == [fact.statement for fact in merged.facts]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_ctxguard.core.normalize import comparable, is_same_value, normalize
-from langchain_ctxguard.domain.control import FieldKind
+from langchain_ctxguard.core.normalize import comparable, is_same_field_value, is_same_value, normalize
+from langchain_ctxguard.domain.control import ControlField, FieldKind
 
 MONDAY = datetime(2026, 5, 4, 10, tzinfo=UTC)
 
@@ -19,6 +19,12 @@ MONDAY = datetime(2026, 5, 4, 10, tzinfo=UTC)
         ("amount", ["5万元", "50000元", "¥50,000", "￥50000.00", "50,000 CNY", "RMB 50000", "五万元", "人民币伍万元整", "５００００元"]),
         ("amount", ["$2 million", "USD 2,000,000", "2000000 dollars", "US$2m"]),
         ("amount", ["8万2千元", "82,000元", "¥8.2万"]),
+        ("amount", ["$20", "twenty dollars", "USD 20"]),
+        ("amount", ["$0.50", "50 cents"]),
+        ("payment_term", ["due on receipt", "Payable upon receipt", "见票即付"]),
+        ("amount", ["3万5", "35,000元", "3.5万元"]),
+        ("amount", ["5角", "5毛钱", "0.50元"]),
+        ("amount", ["2元5角5分", "2.55元"]),
         (
             "date",
             [
@@ -41,6 +47,7 @@ MONDAY = datetime(2026, 5, 4, 10, tzinfo=UTC)
         ("percentage", ["0.3%", "千分之三", "3‰"]),
         ("temperature", ["-18 °C", "-18℃", "零下18度", "-18.0°C"]),
         ("quantity", ["1,420 kg", "1420公斤", "1.42吨"]),
+        ("quantity", ["1 crate", "1 crates"]),
         ("phone", ["+49 40 5550 7781", "+494055507781", "+49-40-5550-7781"]),
         ("payment_term", ["NET 30", "net 30", "月结30天", "账期30天", "Net-30", "三十天账期"]),
         ("error_code", ["HTTP 502", "502错误", "状态码502"]),
@@ -66,6 +73,10 @@ def test_all_spellings_of_a_value_compare_as_one(kind: str, spellings: list[str]
         ("date", "年底", "2026-12-31"),
         ("date", "end of last month", "2026-04-30"),
         ("time", "下午3:59", "15:59"),
+        ("duration", "3 hours", "PT3H"),
+        ("duration", "2.5 hours", "PT2H30M"),
+        ("duration", "0.5 years", "P6M"),
+        ("duration", "3 years", "P3Y"),
         ("error_code", "502错误", "HTTP 502"),
         ("error_code", "50错误", "50错误"),
         ("error_code", "5020错误", "5020错误"),
@@ -107,6 +118,36 @@ def test_a_date_without_a_year_is_the_same_day_of_any_year() -> None:
     assert "--06-30" == normalize("date", "6月30日")
     assert is_same_value(FieldKind.DATE, "--06-30", "2026-06-30")
     assert not is_same_value(FieldKind.DATE, "--06-30", "2026-07-30")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (("date", "--06-30"), ("date", "2026-06-30"), True),
+        (("phone", "+494055507781"), ("phone", "04055507781"), True),
+        (("phone", "+495550778"), ("phone", "05550778"), True),
+        (("phone", "+49555077"), ("phone", "555077"), False),
+        (("phone", "+4912345550778"), ("phone", "5550778"), False),
+        (("order_id", "A-17"), ("ticket_id", "A-17"), True),
+        (("order_id", "A-17"), ("ticket_id", "A-18"), False),
+        (("phone", "494055507781"), ("order_id", "494055507781"), False),
+        (("amount", "30"), ("percentage", "30"), False),
+        (("amount", None), ("amount", "30"), False),
+    ],
+)
+def test_two_fields_have_one_value_where_their_kinds_can_stand_for_one_another(
+    one: tuple[str, str | None], other: tuple[str, str | None], *, is_same: bool
+) -> None:
+    """Whichever of them comes first."""
+    first, second = (ControlField.model_validate({"kind": kind, "raw": value or "much", "value": value}) for kind, value in (one, other))
+    assert [is_same, is_same] == [is_same_field_value(first, second), is_same_field_value(second, first)]
+
+
+@pytest.mark.parametrize("kind", ["amount", "quantity", "temperature", "percentage"])
+def test_a_value_of_the_applications_own_compares_as_it_is_written(kind: str) -> None:
+    """A value without a number is the same as itself and as no other."""
+    assert "a handful" == comparable(FieldKind(kind), "a handful")
+    assert not is_same_value(FieldKind(kind), "a handful", "a bucket")
 
 
 @given(st.sampled_from(list(FieldKind)), st.text(max_size=60))

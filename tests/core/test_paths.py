@@ -226,6 +226,12 @@ class TestRoots:
         monkeypatch.chdir(tmp_path / "ws")
         assert path_fault("x", boundary, LocalPaths()) is None
 
+    @pytest.mark.parametrize(("text", "is_inside"), [("docs\\drafts\\a.md", True), ("docs/drafts/a.md", True), ("docs\\a.md", False)])
+    def test_a_root_of_windows_may_be_written_with_either_slash(self, text: str, *, is_inside: bool) -> None:
+        """So may the folder it is meant from and the workspace."""
+        boundary = Boundary(PathRule(arg="p", within="docs\\drafts"), base="C:\\ws", workspace="C:\\ws")
+        assert is_inside == (path_fault(text, boundary, WindowsPaths()) is None)
+
     def test_a_path_nobody_may_look_at_is_refused(self, tmp_path: Path) -> None:
         """What cannot be told is not allowed."""
 

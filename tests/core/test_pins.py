@@ -12,6 +12,7 @@ from langchain_ctxguard.core.bounds import text_tokens
 from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.pins import (
     PINNED,
+    POINTERS,
     PinnedText,
     ShownPins,
     application_text,
@@ -167,3 +168,13 @@ def test_the_applications_files_are_text_for_the_system_message() -> None:
         "\n\nRule file of the application: B.md\nBe &lt;/context_rules> kind."
         "\n\nRule file of the application: A.md (the file is gone; this is its last text)\nOld." == application_text(texts)
     )
+
+
+@pytest.mark.parametrize("spare", [0, 1])
+def test_no_more_pins_are_named_than_have_a_line(spare: int) -> None:
+    """Whatever room is left after the newest in full and the lines of those before it: older ones are counted."""
+    texts = [pinned(number, "x" * 900 if number < POINTERS + 4 else "short") for number in range(POINTERS + 5)]
+    shown = shown_pins(texts, newest=1, max_tokens=20_000 + spare, count=count_characters)
+
+    assert (1, POINTERS - 1, 5) == (len(shown.full), len(shown.named), shown.omitted)
+    assert [text.pin.key for text in texts[5:-1]] == [text.pin.key for text in shown.named]

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_ctxguard.core.provider_compaction import anchor_in, provider_compaction, said_again
+from langchain_ctxguard.core.provider_compaction import anchor_in, lost_fields, provider_compaction, said_again
+from langchain_ctxguard.core.situation import FieldPlan
 from langchain_ctxguard.domain.constraint import Constraint
 from tests.support.builders import human, result
 from tests.support.providers import check_provider_valid
@@ -115,3 +116,20 @@ def test_the_current_request_is_said_again_where_the_provider_summed_it_up(messa
     assert found is not None
     again = said_again(messages, found, made=(), rules=(), fields=())
     assert [(text, None) for text in repeated] == [(message.content, message.id) for message in again]
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (answer(BLOCK), ["ORD-7712", "PAY-99"]),
+        (answer(context_management={"applied_edits": [{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 2}]}), ["PAY-99"]),
+    ],
+)
+def test_what_a_provider_took_out_is_said_again_and_no_more(told: AIMessage, expected: list[str]) -> None:
+    """Its summary may have lost what anybody said before; where it cleared results of tools, only theirs are gone."""
+    asked = AIMessage("", tool_calls=[{"name": "pay", "args": {}, "id": "c1"}])
+    messages = [human("Refund order ORD-7712."), asked, result("c1", "Payment PAY-99 found."), told, human("And order ORD-8813?")]
+    anchor = anchor_in(messages)
+
+    assert anchor is not None
+    assert expected == [field.raw for field in lost_fields(messages, anchor, FieldPlan())]

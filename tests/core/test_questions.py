@@ -39,7 +39,16 @@ def test_what_asks_its_reader(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Done.", "Why did it fail? The port was taken.", "已经删除。", "", "I sent the mail to bob.", "文件已写入，共 3 行。"]
+    "text",
+    [
+        "Done.",
+        "Please confirm the plan\nWritten: 3 files",
+        "Why did it fail? The port was taken.",
+        "已经删除。",
+        "",
+        "I sent the mail to bob.",
+        "文件已写入，共 3 行。",
+    ],
 )
 def test_what_asks_nobody(text: str) -> None:
     """A question the answer itself answers, and plain reports."""

@@ -130,3 +130,11 @@ def test_the_same_words_are_quoted_once() -> None:
     assert [rule.position for rule in superseding(said(words, words))] == [1]
     lasting, passing = said(words, words)
     assert len(superseding((lasting, passing.model_copy(update={"expires_with_task": True})))) == 2
+
+
+@pytest.mark.parametrize(("turns", "budget", "is_named"), [(70, 700, False), (70, 1_500, False), (400, 12_000, True)])
+def test_quotes_that_would_take_much_of_a_budget_name_no_message(turns: int, budget: int, is_named: bool) -> None:  # noqa: FBT001 - a column
+    """Where there is room they say where each was said."""
+    view = shown(spoken(turns=turns), budget=budget)[EVIDENCE]
+    assert all(rule in view for rule in RULES)
+    assert is_named is ("(message " in view)

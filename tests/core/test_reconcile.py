@@ -134,6 +134,7 @@ def test_the_task_is_what_was_written_down_last_and_is_not_done() -> None:
     plan = Plan(task="edit a", not_done=(), knows=1)
     assert "edit a" == compare(plan, [said(1, WorkState.NEXT, "old")], seen()).task
     assert "edit b" == compare(plan, [said(2, WorkState.NEXT, "edit b")], seen()).task
+    assert "edit c" == compare(plan, [said(2, WorkState.NEXT, "edit b"), said(3, WorkState.NEXT, "edit c")], seen()).task
     assert "old" == compare(plan, [said(1, WorkState.NEXT, "old"), step(2, "a.py", A, "edit a")], seen(there("a.py", A))).task
     assert "" == compare(plan, [said(1, WorkState.NEXT, "old"), step(2, "a.py", A, "edit a", closes=(1,))], seen(there("a.py", A))).task
 

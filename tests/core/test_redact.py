@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
 
-from langchain_ctxguard.core.redact import WITHHELD, Redaction
+from langchain_ctxguard.core.redact import WITHHELD, Redaction, left_of
 from langchain_ctxguard.core.roles import calls_of, results_of, text_of
 from langchain_ctxguard.domain.summary import Decision, Fact, StructuredSummary, Trust
 
@@ -47,6 +47,11 @@ def test_what_the_redactor_removes_is_nowhere_in_the_copy(message: BaseMessage) 
     assert MARK in json.dumps(copy.model_dump(mode="json"))
     assert before == message.model_dump_json()
     assert type(message) is type(copy)
+
+
+def test_without_a_redactor_a_text_stays() -> None:
+    """All of it; with one, what it leaves."""
+    assert (f"to {ADDRESS}", f"to {MARK}", "") == (left_of(None, f"to {ADDRESS}"), left_of(without_secret, f"to {ADDRESS}"), left_of(len, ""))  # type: ignore[arg-type]  # never asked
 
 
 def test_calls_and_results_still_find_each_other() -> None:
@@ -108,6 +113,34 @@ def test_arguments_that_hold_themselves_end() -> None:
     message.tool_calls.append({"name": "mail", "args": args, "id": "c", "type": "tool_call"})
 
     assert ADDRESS not in str(Redaction(without_secret).message(message).tool_calls)  # type: ignore[attr-defined]  # as above
+
+
+def _looped(kind: type[list[Any] | dict[str, Any]]) -> Any:
+    if kind is list:
+        items: list[Any] = [ADDRESS]
+        items.append(items)
+        return items
+    block: dict[str, Any] = {"type": "custom", "text": ADDRESS}
+    block["inner"] = block
+    return block
+
+
+@pytest.mark.parametrize("kind", [list, dict])
+@pytest.mark.parametrize("is_call", [True, False])
+def test_what_holds_itself_ends(kind: Any, is_call: object) -> None:
+    """In arguments and in blocks of content alike; what stands beside it is redacted and stays."""
+    looped = _looped(kind)
+    message = AIMessage("")
+    if is_call:
+        message.tool_calls.append({"name": "mail", "args": {"to": looped}, "id": "c", "type": "tool_call"})
+    else:
+        message.content = [{"type": "custom", "nested": looped}]
+    copy = Redaction(without_secret).message(message)
+    left = str(copy.tool_calls if is_call else copy.content)  # type: ignore[attr-defined]  # an AI message stays one
+
+    assert ADDRESS not in left
+    assert MARK in left
+    assert WITHHELD in left
 
 
 def test_a_value_keeps_its_identities_and_its_trust() -> None:

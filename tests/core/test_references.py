@@ -33,6 +33,13 @@ def test_keys_are_found_by_their_names(arguments: Any, result: str, expected: li
     assert expected == list(references_in(arguments, result))
 
 
+@pytest.mark.parametrize("length", [199_000, 300_000])
+def test_keys_at_the_edges_of_a_very_long_result_are_found(length: int) -> None:
+    """It may hold a whole file."""
+    result = f"test_run_id: tr-9\n{'x ' * (length // 2)}\nevidence_id: ev-1"
+    assert [("test_run_id", "tr-9"), ("evidence_id", "ev-1")] == list(references_in({}, result))
+
+
 @given(st.recursive(st.none() | st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)), st.text())
 def test_nothing_makes_it_raise(arguments: Any, result: str) -> None:
     """Arguments and results are whatever a tool made of them."""

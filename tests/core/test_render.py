@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tiktoken
@@ -10,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
-from langchain_ctxguard.core.render import render_evidence, render_rules, render_summary, rules_fingerprint
+from langchain_ctxguard.core.render import copy_lines, render_evidence, render_rules, render_summary, rules_fingerprint
 from langchain_ctxguard.core.roles import escaped
 from langchain_ctxguard.core.units import as_note
+from langchain_ctxguard.domain.consent import Consent, Consents, ConsentStatus
 from langchain_ctxguard.domain.constraint import Constraint, Severity
+from langchain_ctxguard.domain.copied import Copied
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence, Reference
+from langchain_ctxguard.domain.raw_json import RawJson
 from langchain_ctxguard.domain.summary import Decision, Fact, PendingItem, Rejected, StructuredSummary, Trust
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -225,6 +230,59 @@ def test_a_summary_is_framed_whatever_it_says(text: str, version: int) -> None:
     assert f'<context_summary version="{version}" trust="untrusted">' == lines[0]
     assert "</context_summary>" == lines[-2]
     assert 5 == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("item", "line"),
+    [
+        (PendingItem(text="Refund it", asked_by="user"), "- user said: Refund it"),
+        (PendingItem(text="Refund it", asked_by="user", state="done"), "- [done] user said: Refund it"),
+        (PendingItem(text="Refund it", asked_by="user", state="cancelled"), "- [cancelled] user said: Refund it"),
+        (PendingItem(text="Check it", asked_by="ai", state="done"), "- [done] Check it"),
+        (PendingItem(text="Check it", asked_by="ai", in_plan=True), "- Check it"),
+        (PendingItem(text="Check it", asked_by="ai"), "- [claimed by ai] Check it"),
+        (PendingItem(text="Check it"), "- [claimed by someone] Check it"),
+    ],
+)
+def test_an_item_stands_in_the_mouth_of_who_asked(item: PendingItem, line: str) -> None:
+    """Open or closed: a person's words are theirs, a step of the plan is one, and what anybody else noted is a claim."""
+    assert line in render_summary(StructuredSummary(pending_items=(item,)), version=1).splitlines()
+
+
+NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def consent(value: bytes | None = b"true", *, status: ConsentStatus = ConsentStatus.GRANTED, **when: Any) -> Consent:
+    """Return a word on `share`."""
+    word = {"field": "share", "status": status, "value": None if value is None else RawJson(data=value), "subject": "ann", "basis": "form 7"}
+    kept = {"recorded_by": "page", "recorded_at": NOON, "record_id": "r", "seq": 1, "hash": "0" * 64}
+    return Consent.model_validate({**word, **kept, "at": NOON, **when})
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        (consent(), "share: true (basis: form 7)"),
+        (consent(expires_at=NOON + HOUR), "share: true (basis: form 7)"),
+        (consent(expires_at=NOON), "share: expired"),
+        (consent(expires_at=NOON - HOUR), "share: expired"),
+        (consent(at=NOON + HOUR), "share: not in force"),
+        (consent(at=NOON + HOUR, expires_at=NOON + 2 * HOUR), "share: not in force"),
+        (consent(None), "share: not in force"),
+        (consent(status=ConsentStatus.REVOKED), "share: revoked"),
+    ],
+)
+def test_a_consent_is_shown_as_it_holds_at_that_moment(entry: Consent, line: str) -> None:
+    """A value only where it is in force; at the second it expires it is over, before it begins it is not in force."""
+    copied = Copied(consents=Consents(subject="ann", at=NOON, entries=(entry,)))
+    assert [f"- {line}"] == copy_lines(copied)[1:]
+
+
+def test_what_nobody_spoke_of_is_no_consent() -> None:
+    """It is named, so that nobody takes silence for a yes; without a copy nothing is shown."""
+    assert "- share: not given" in copy_lines(Copied(unspoken=("share",)))
+    assert [] == copy_lines(None) == copy_lines(Copied())
 
 
 def test_an_empty_summary_says_so() -> None:

@@ -254,3 +254,32 @@ def test_an_inferred_rule_is_below_all_others() -> None:
     """What was only heard yields to what was declared."""
     heard = rule("z", "not delete", authority="inferred", scope=Scope(kind="thread", value="t-1"))
     assert ["a@1"] == in_force(heard, rule("a", "delete", authority="user", severity="low"), contradicts=opposite)
+
+
+def test_of_the_versions_that_are_replaced_the_newest_is_told_first() -> None:
+    """The order of what is set aside is that of strength, however the rules were listed."""
+    found = resolved(*(rule(f"a@{version}") for version in (2, 1, 4, 3)))
+    assert ["a@3", "a@2", "a@1"] == [item.constraint.reference for item in found.shadowed]
+
+
+def test_a_newer_version_may_name_the_one_it_replaces() -> None:
+    """Said twice, it is replaced all the same."""
+    assert ["a@2"] == in_force(rule("a@1"), rule("a@2", supersedes="a@1"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "settings", "expected"),
+    [
+        (("may delete", "not may delete"), {"authority": "user"}, (["a@1", "b@1"], 0)),
+        (("may delete", "not may delete"), {}, (["a@1", "b@1"], 1)),
+        (("not may delete", "may delete"), {"authority": "user"}, (["a@1"], 0)),
+        (("delete", "not delete"), {"authority": "user"}, (["a@1"], 0)),
+    ],
+)
+def test_a_weaker_rule_may_forbid_what_a_stronger_one_permits(
+    texts: tuple[str, str], settings: dict[str, Any], expected: tuple[list[str], int]
+) -> None:
+    """It asks for more and takes nothing; it may not permit what the stronger one forbids, and equals are for a person to decide."""
+    rules = rule("a", texts[0]), rule("b", texts[1], **settings)
+    found = resolved(*rules, contradicts=opposite, permits=lambda text: text.startswith("may"))
+    assert expected == ([item.reference for item in found.in_force], len(found.conflicts))

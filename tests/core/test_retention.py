@@ -275,3 +275,25 @@ def test_two_hundred_rules_against_fifty_thousand_characters_take_a_moment() -> 
     start = time.process_time()
     assert 200 == len(check_retention(rules, text))
     assert time.process_time() - start < 2
+
+
+def test_the_kept_rules_are_asked_for_by_name() -> None:
+    """All arguments have names, and a bare `True` says nothing."""
+    found = check_retention(constraints=["Never delete."], messages="Never delete.", with_kept=True)
+    assert [Retention.PRESERVED] == [finding.retention for finding in found]
+    with pytest.raises(TypeError):
+        check_retention(["Never delete."], "Never delete.", True)  # type: ignore[misc]  # noqa: FBT003 - that is what must not work
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence", "is_offence"),
+    [
+        ("Never delete customer orders.", "可以删除客户订单。", True),
+        ("Never delete customer orders.", "可以删除文件。", False),
+        ("Never change files in the production folder.", "可以修改生产文件夹里的文件。", True),
+        ("Never change files in the production folder.", "可以修改文件。", False),
+    ],
+)
+def test_a_sentence_of_another_language_offends_where_it_says_most_of_the_rule(rule: str, sentence: str, *, is_offence: bool) -> None:
+    """Words that were not translated leave too little to go by."""
+    assert ([sentence] if is_offence else []) == [found for found, _, _ in offending_sentences([rule], sentence)]

@@ -268,3 +268,9 @@ def test_the_units_of_a_real_loop_are_kept_by_turns() -> None:
 
     assert ["request", "tools", "tools", "reply"] == [unit.kind for unit in units]
     assert [messages[units[keep_from(units, [1] * 4, ("turns", n), window=9)].start] for n in (1, 2, 3)] == [messages[6], messages[4], messages[0]]
+
+
+@pytest.mark.parametrize(("goal", "at"), [(150, 0), (110, 4), (85, 4), (70, 3), (60, 4), (35, 4), (10, 4)])
+def test_what_was_said_before_has_its_room_before_newer_talk(goal: int, at: int) -> None:
+    """The reserve shrinks by quarters and only where no cut leaves more of it; then as much stays as it leaves room for."""
+    assert at == pick("rrrrr", ("turns", 5), reserve=100, goal=goal).at

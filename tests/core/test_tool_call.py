@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,20 +13,27 @@ from langchain_ctxguard.core.calls import folded
 from langchain_ctxguard.core.effects import (
     AskAboutCalls,
     AskedBefore,
+    ConsultWork,
     Effect,
     NobodyThere,
     PersonsAnswer,
     PortFailed,
     Ran,
+    ReadBudgets,
     ReadCalls,
+    ReadStanding,
+    Reserve,
+    Reserved,
     RunTool,
+    SettleBudgets,
     WriteCalls,
 )
 from langchain_ctxguard.core.judge import PolicyJudge
 from langchain_ctxguard.core.tool_call import tool_call_flow
 from langchain_ctxguard.domain.approval import Approver
+from langchain_ctxguard.domain.budget import Budgets
 from langchain_ctxguard.domain.policy import ToolPolicy, ToolRequest
-from langchain_ctxguard.domain.tool_call import CallEvent, CallLedger
+from langchain_ctxguard.domain.tool_call import CallEvent, CallLedger, Ended
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ASK = PolicyJudge((ToolPolicy.from_dict({"rules": [{"tool": "pay", "verdict": "ask"}]}),))
@@ -136,3 +144,59 @@ def test_what_cannot_be_read_written_or_asked_denies(failing: type) -> None:
         assert "denied" == end.value.kind
         assert "Nothing happened" in end.value.text
     assert 0 == driver.runs
+
+
+@pytest.mark.parametrize(("outcome", "remembered"), [("finished", True), ("failed", False), ("unknown", False), ("paused", False)])
+def test_only_a_call_that_finished_lets_those_pass_that_wait_for_it(outcome: Any, *, remembered: bool) -> None:
+    """A rule about the order of calls asks what was done, not what was tried; calls nobody waits for are not noted."""
+    waiting = PolicyJudge((ToolPolicy.from_dict({"rules": [{"tool": "ship", "order": {"after": ["pay"]}}]}),))
+    assert remembered is bool(done_by(waiting, outcome))
+    assert [] == done_by(PolicyJudge((ToolPolicy.from_dict({"rules": [{"tool": "pay"}]}),)), outcome)
+
+
+def done_by(judge: PolicyJudge, outcome: Any) -> list[Any]:
+    """Return what is on record as done after one call of `pay` came to `outcome`."""
+    driver = Driver()
+    driver.outcome = outcome
+    flow, answer = tool_call_flow(Call(PAY), judge, clock=lambda: NOW), None
+    with suppress(StopIteration):
+        while True:
+            answer = driver._answered(flow.send(answer))
+    assert 1 == driver.runs
+    return [event.done for event in driver.events if isinstance(event, Ended) and event.done is not None]
+
+
+@pytest.mark.parametrize(("outcome", "as_used"), [("finished", True), ("failed", False), ("paused", False)])
+def test_a_budget_is_used_by_what_the_tool_did(outcome: Any, *, as_used: bool) -> None:
+    """A call that failed or paused for a person did not do it: what was reserved is free again."""
+    judge = PolicyJudge((ToolPolicy.from_dict({"rules": [{"tool": "pay", "budget": {"calls": 5}}]}),))
+    driver, settled = Driver(), list[bool]()
+    driver.outcome = outcome
+    flow, answer = tool_call_flow(Call(PAY), judge, clock=lambda: NOW), None
+    with suppress(StopIteration):
+        while True:
+            effect = flow.send(answer)
+            answer = driver._answered(effect)
+            if isinstance(effect, ReadBudgets):
+                answer = Budgets()
+            elif isinstance(effect, Reserve):
+                answer = Reserved({charge.key: effect.reservation for charge in effect.charges})
+            elif isinstance(effect, SettleBudgets):
+                settled.append(effect.as_used)
+    assert (1, [as_used]) == (driver.runs, settled)
+
+
+@pytest.mark.parametrize("failing", [ReadStanding, ConsultWork])
+@pytest.mark.parametrize(("effect", "runs"), [("read", 1), ("memory", 0), ("write", 0)])
+def test_only_a_call_that_reads_runs_where_nobody_knows_how_things_stand(failing: type, effect: str, runs: int) -> None:
+    """Neither the mode of the thread nor the record of the work speaks against what changes nothing."""
+    judge = PolicyJudge((ToolPolicy.from_dict({"rules": [{"tool": "pay", "effect": effect}]}),))
+    driver = Driver()
+    flow, answer = tool_call_flow(Call(PAY, is_work=True), judge, clock=lambda: NOW), None
+    try:
+        while True:
+            asked = flow.send(answer)
+            answer = PortFailed("Down") if isinstance(asked, failing) else driver._answered(asked)
+    except StopIteration as end:
+        assert ("ran" if runs else "denied") == end.value.kind
+    assert runs == driver.runs

@@ -100,6 +100,17 @@ def test_keys_leave_in_one_order_and_values_untouched() -> None:
     assert ["b", "a"] == canonical(one)["parameters"]["required"]
 
 
+def test_keys_in_a_list_of_schemas_leave_in_one_order() -> None:
+    """A choice of types is told alike, however each of them was written."""
+    one, two = (
+        schema("t", anyOf=[{"type": "string", "enum": ["z"]}, {"type": "null"}]),
+        schema("t", anyOf=[{"enum": ["z"], "type": "string"}, {"type": "null"}]),
+    )
+    assert json.dumps(canonical(one)) == json.dumps(canonical(two))
+    done = canonical(one)
+    assert done is canonical(done)
+
+
 def test_hostile_schemas_pass_through() -> None:
     """A schema that holds itself, keys of mixed types, no name at all: nothing raises and nothing is lost."""
     looped: dict[str, Any] = {"name": "loop"}
@@ -131,6 +142,14 @@ def test_the_order_does_not_grow_without_end() -> None:
         _, order = stable_tools([schema("keep"), schema(f"tool-{number:04}")], order)
     assert 258 == len(order)
     assert ("keep", "tool-1999") == (order[0], order[-1])
+
+
+def test_a_name_that_is_known_twice_has_one_place() -> None:
+    """Its first; whatever a state was made of, what comes back is an order that holds each name once, and the tools stand in it."""
+    arranged, order = stable_tools([schema("c"), schema("b"), schema("a")], ("a", "b", "a"))
+    assert ("a", "b", "c") == order
+    assert ["a", "b", "c"] == list(map(tool_name, arranged))
+    assert ("a",) == stable_tools([schema("a")], ("a", "a"))[1]
 
 
 def test_no_tools_are_no_tools() -> None:

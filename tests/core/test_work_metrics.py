@@ -176,3 +176,13 @@ def test_the_five_elements() -> None:
     assert 3.0 == part.score
     assert {"goal": 0.0, "done": 1.0, "pending": 0.0, "anchors": 1.0, "do_not": 1.0} == {name: share.part for name, share in part.shown.items()}
     assert 5.0 == recovery_of(Handoff(made_at=NOW), [], version=1, at_message=0, at=NOW).score
+
+
+def test_what_another_file_held_says_nothing_of_an_edit() -> None:
+    """A step was undone where its own file was as before, whatever else changed in between."""
+    first = ("write_file", {"path": "a.py", "content": "x"}, "written")
+    undone = conversation(first, ("edit_file", EDIT, "edited"), ("edit_file", BACK, "edited"), ("edit_file", EDIT, "edited"))
+    other = WorkEntry(number=4, state=WorkState.DONE, text="note", files=(FileState(path="z.py", sha256="q"),), at=NOW)
+    log = [done(1, 0, {}, "x"), done(2, 1, EDIT, "y"), done(3, 2, BACK, "x"), other, done(5, 3, EDIT, "y")]
+
+    assert 0 == measured(undone, log).repeated_edits

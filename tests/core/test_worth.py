@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from langchain_ctxguard.core.sentences import Sentence, signs_of
+from langchain_ctxguard.core.sentences import Sentence, Sign, signs_of
 from langchain_ctxguard.core.worth import ERROR, Standing, worth
 from langchain_ctxguard.domain.origin import Origin
 
@@ -42,6 +42,23 @@ def test_where_it_stands_counts() -> None:
     assert judged(text, "ai", is_reply=True) > judged(text, "ai")
     assert judged(text, "user") > judged(text, "user", is_pasted=True)
     assert judged("No content could be found.", "tool", is_brief=True) > judged("No content could be found.", "tool")
+
+
+def test_a_brief_answer_outweighs_a_sentence_of_a_long_one() -> None:
+    """All of it is the outcome, and more so where it says that something was done; a question of the user's is none."""
+    text = "The parcel is at customs."
+    assert judged(text, "ai", is_reply=True, is_brief=True) > judged(text, "ai", is_reply=True)
+    done = worth(text, {Sign.DONE}, Standing("ai", is_reply=True))
+    assert done > worth(text, set(), Standing("ai", is_reply=True))
+    assert worth(text, {Sign.DONE}, Standing("tool", is_reply=True)) == worth(text, set(), Standing("tool", is_reply=True))
+
+
+@pytest.mark.parametrize("speaker", ["user", "tool", "system", "registry"])
+def test_only_the_assistant_is_held_to_narrate(speaker: Origin) -> None:
+    """What the assistant says it is about to do is not missed; in anybody else's mouth the same sign takes nothing away."""
+    text = "Now the parcel is looked for."
+    assert worth(text, {Sign.NARRATION}, Standing("ai")) < worth(text, set(), Standing("ai"))
+    assert worth(text, {Sign.NARRATION}, Standing(speaker)) == worth(text, set(), Standing(speaker))
 
 
 def test_a_script_costs_what_it_takes_and_nothing_raises() -> None:
