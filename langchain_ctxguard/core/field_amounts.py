@@ -157,7 +157,7 @@ def span(_reading: Reading, text: str, candidate: Candidate) -> Found | None:  #
         return None
     if before[-1:] in {"十", "百"} or re.search(r"[0-9.]$", before):
         return None
-    if span in {"半天", "半年"} and span == "半天":
+    if span == "半天":
         return None
     return Found(FieldKind.DURATION, start, stop)
 
@@ -185,7 +185,7 @@ def measure(reading: Reading, text: str, candidate: Candidate) -> Found | None: 
             and not any(span.endswith(unit) for unit in ("人次", "公里", "平方米"))
         ):
             return None
-        if classifier == "两" or (classifier == "斤" and span[0] == "半"):
+        if classifier == "两" or (span == "半斤" and after.startswith("八两")):
             return None
         if span[0] in "百千万" and not re.search("[二两三四五六七八九十]", span):
             return None

@@ -189,6 +189,13 @@ def test_the_head_stays_small() -> None:
     assert Evidence(stated=(Stated(head="owner", value="Ben"),)).model_dump(mode="json")["stated"] == [{"head": "owner", "value": "Ben"}]
 
 
+def test_what_is_read_at_once_is_bounded_at_its_end() -> None:
+    """A change far behind the first statement still ends its value."""
+    said = [("user", f"The reviewer of part {number} is Ana.") for number in range(REMEMBERED + 10)]
+    stated = read_stated((), [("user", "The owner is Ana."), *said, ("user", "The owner is now Ben.")])
+    assert [("Ben", ("Ana",))] == [(one.value, one.earlier) for one in stated if one.head == "owner"]
+
+
 @given(st.lists(st.tuples(st.sampled_from(["user", "system", "tool", "ai"]), st.text(max_size=200)), max_size=6), st.text(max_size=200))
 def test_any_text_is_read(said: list[tuple[str, str]], text: str) -> None:
     """No text breaks the reading, and a text with nothing superseded comes back as it was."""

@@ -203,6 +203,23 @@ def test_facts_are_a_quarter_of_what_is_told_at_least(limit: int) -> None:
     assert 0 < others + len(kept.facts) <= 4 * len(kept.facts)
 
 
+@pytest.mark.parametrize("limit", [250, 300, 350, 400, 450])
+def test_a_count_of_what_is_dropped_has_room_where_there_is_something_to_count(limit: int) -> None:
+    """Amounts that leave are counted, within the bound; facts of the same length that nobody counts need no such line, so more of them stay."""
+    names = [first + second for first in ("amber", "birch", "cedar", "daisy", "elder") for second in ("house", "field", "wood", "lane", "bank")] * 2
+
+    def told(price: str) -> StructuredSummary:
+        facts = tuple(Fact(statement=f"The gate of {name} costs {price}", said_by="tool") for name in names)
+        return bounded_summary(StructuredSummary(facts=facts), version=1, max_tokens=limit, count=count_characters)
+
+    plain, counted = told("nothing"), told("12 EUR.")
+    assert len("nothing") == len("12 EUR.")
+    assert plain.left_out is None
+    assert counted.left_out is not None
+    assert len(counted.facts) < len(plain.facts)
+    assert cost(counted, count_characters) <= limit
+
+
 def test_finished_files_are_named_as_far_as_a_fifth_of_the_bound_goes() -> None:
     """The newest; all of them where they fit to the token, and the last of them alone where there is room for no more."""
     evidence = Evidence(

@@ -86,7 +86,16 @@ def test_a_bare_scale_is_money_where_the_words_before_it_say_so(text: str, expec
     assert expected == found(text)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("他们半斤八两", []), ("买半升油", [("quantity", "半升")]), ("买十斤米", [("quantity", "十斤")])])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("他们半斤八两", []),
+        ("买半斤肉", [("quantity", "半斤")]),
+        ("买半公斤肉", [("quantity", "半公斤")]),
+        ("买半升油", [("quantity", "半升")]),
+        ("买十斤米", [("quantity", "十斤")]),
+    ],
+)
 def test_six_of_one_and_half_a_dozen_of_the_other_is_no_quantity(text: str, expected: list[tuple[str, str]]) -> None:
     """The idiom weighs nothing."""
     assert expected == found(text)

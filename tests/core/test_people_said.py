@@ -7,6 +7,7 @@ from langchain_core.messages import BaseMessage
 from langchain_ctxguard.core.identity import message_keys
 from langchain_ctxguard.core.infer import infer, merged
 from langchain_ctxguard.core.people_said import STATED, ranked, said_by_people, with_open, with_said, without_rules
+from langchain_ctxguard.core.provenance import folded
 from langchain_ctxguard.domain.summary import Fact, PendingItem, StructuredSummary
 from tests.support.builders import ai, human
 
@@ -113,3 +114,23 @@ def test_what_matters_is_ranked_however_much_is_said_after_it() -> None:
     early = claim("The budget is 500 EUR.", "m0")
     talk = [claim(f"It was nice in town number {number} again.", f"t{number}") for number in range(450)]
     assert early.statement == order(early, *talk)[0]
+
+
+def test_only_what_people_asked_for_and_nothing_else_shows_is_told_as_open() -> None:
+    """An item of nobody, of the assistant, without a message, or whose message leaves now is no claim of theirs."""
+    items = (
+        PendingItem(text="Water the plants", asked_by="user", source="m1"),
+        PendingItem(text="Feed the cat", source="m2"),
+        PendingItem(text="Sweep the hall", asked_by="ai", source="m3"),
+        PendingItem(text="Call Ada", asked_by="user"),
+        PendingItem(text="Paint the door", asked_by="user", source="m4"),
+    )
+    facts = with_open(StructuredSummary(pending_items=items), goal="Keep the house", evicted={"m4"})
+    assert [("Keep the house", None), ("Water the plants", "m1")] == [(fact.statement, fact.source) for fact in facts]
+
+
+def test_a_rule_is_not_ranked_and_hides_nothing_behind_it() -> None:
+    """It is shown in any case; what was said after it is ranked like before."""
+    rule, value, talk = claim("Never use tabs.", "m1"), claim("The host is db.internal.", "m2"), claim("It was nice.", "m3")
+    found = ranked((rule, value, talk), rules={folded(rule.statement)})
+    assert {value.statement, talk.statement} == {one.fact.statement for one in found}

@@ -150,6 +150,13 @@ def test_a_whole_message_is_no_part(start: int, length: int) -> None:
     assert ("shows what follows" in text) == (start + length < 1_000)
 
 
+def test_words_that_stand_nowhere_move_no_excerpt() -> None:
+    """What was asked for and is not there counts for nothing beside what is."""
+    text = f"{'.' * 500}key{'.' * 500}"
+    assert excerpt_of(text, ["key"], 30) == excerpt_of(text, ["absent", "key"], 30)
+    assert (0, text[:30]) == excerpt_of(text, ["absent"], 30)
+
+
 def test_a_part_says_how_to_read_on() -> None:
     """With the place where it goes on; a whole message says nothing of the kind."""
     text = render_read(Shown("3-0a1b2c", HumanMessage("x"), "a" * 200, 0, 1_000))

@@ -47,6 +47,7 @@ def test_a_chinese_condition_is_the_clause_its_word_stands_in() -> None:
         ("Never delete a file.", "delete"),
         ("Never delete or edit a file.", "delete"),
         ("Deleting files is forbidden.", "delete"),
+        ("Translating letters or archiving contracts is forbidden.", "archive"),
         ("Translate letters, never archive them.", "archive"),
         ("禁止删除文件", "删除"),
         ("Archive every letter.", None),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 
-from langchain_ctxguard.core.usage import DayUsage, Moment, ThreadUsage, counted_for, day_of, day_usage, thread_usage, uses_of
+from langchain_ctxguard.core.usage import DayUsage, Moment, ThreadUsage, counted_for, day_of, day_usage, request_in, thread_usage, uses_of
 from langchain_ctxguard.domain.policy import ToolPolicy
 from langchain_ctxguard.domain.prefix import PriceTable
 from langchain_ctxguard.domain.usage import DayTotal, Use, Used
@@ -41,6 +41,17 @@ def test_messages_belong_to_the_run_that_is_going_on_or_to_an_earlier_one() -> N
     first = uses_of(messages, (), None, Moment(NOW, "r", is_first=True))
     assert [("old", None), ("new", NOW)] == [(use.message, use.at) for use in first]
     assert [] == uses_of(messages, {"old", "new"}, None, Moment(NOW, "r"))
+
+
+def test_without_a_request_all_answers_belong_to_the_run_that_is_going_on() -> None:
+    """From the first message on; else from the newest request on, wherever that stands."""
+    answers = [AIMessage("a", id=name, usage_metadata=USED) for name in ("a", "b")]
+    assert ["r", "r"] == [use.run for use in uses_of(answers, (), None, Moment(NOW, "r"))]
+    for place, runs in ((0, ["r", "r"]), (1, ["", "r"]), (2, ["", ""])):
+        messages = [*answers[:place], HumanMessage("q"), *answers[place:]]
+        assert place == request_in(messages)
+        assert runs == [use.run for use in uses_of(messages, (), None, Moment(NOW, "r"))]
+    assert 0 == request_in([])
 
 
 def test_a_message_without_an_id_is_known_by_its_place_and_words() -> None:

@@ -164,6 +164,12 @@ def test_the_request_stands_verbatim_behind_the_summary() -> None:
     assert [] == check_provider_valid(view.all)
 
 
+def test_where_nobody_asked_no_request_is_missing() -> None:
+    """A conversation of answers alone loses none."""
+    answers = [ai("Yes.", message_id="a0"), ai("No.", message_id="a1")]
+    assert not findings_of(compacted(answers, "They talked."), PLAIN).request_missing
+
+
 def test_a_request_in_sight_is_not_sent_twice() -> None:
     """Under its id, or said in the same words."""
     assert not findings_of(compacted([*talk("Hello."), ASKED], "They talked."), PLAIN).request_missing

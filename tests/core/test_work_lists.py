@@ -43,3 +43,25 @@ def test_at_least_one_step_is_listed() -> None:
     """However little room there is."""
     assert "- s4" in listed(5, 0, 0)
     assert "" == listed(0, 0, 0)
+
+
+@pytest.mark.parametrize("files", [3, 12])
+def test_more_room_never_tells_less(files: int) -> None:
+    """Steps and contents of files are added as room grows, until nothing is counted, and none is told that does not fit."""
+    told = 0
+    for room in range(500, 1_200):
+        text = listed(6, files, room)
+        assert len(text) <= room
+        assert all(f"f{number}.py" in text for number in range(files))
+        lines = text.count("sha256") + text.count("- s")
+        assert told <= lines
+        told = lines
+    assert 6 + files == told
+
+
+def test_each_file_asks_for_the_room_of_its_own_line() -> None:
+    """Files of names of one length are added in equal steps of room: one whose content is told need not be named beside it."""
+    rooms: dict[int, int] = {}
+    for room in range(100, 1_500):
+        rooms.setdefault(listed(1, 30, room).count("sha256"), room)
+    assert 1 == len({rooms[number + 1] - rooms[number] for number in range(2, 20)})
