@@ -172,7 +172,14 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
         ),
     ),
     ("money", "A", rf"{WORD_NUMBER}(?: (?:hundred|thousand|million))?(?: (?:dollars|euros|pounds|yuan|yen|francs)|(?: US) dollars)\b"),
-    ("money", "汉", rf"(?:人民币)?{CN}{{1,16}}{_MONEY_WORD}{CN}?|人民币 ?(?:{NUM}|{CN}{{1,16}})(?:[百千]?[万亿])?(?:元整?)?"),
+    (
+        "money",
+        "汉",
+        (
+            rf"(?:人民币)?{CN}{{1,16}}[元块](?:零?{CN}[角毛](?:{CN}分)?|零{CN}分)钱?|{CN}[角毛](?:{CN}分)?钱"
+            rf"|(?:人民币)?{CN}{{1,16}}{_MONEY_WORD}{CN}?|人民币 ?(?:{NUM}|{CN}{{1,16}})(?:[百千]?[万亿])?(?:元整?)?"
+        ),
+    ),
     ("span", "0", rf"{_RANGE}{NUM}[- ]?{_DURATION_EN}(?:(?:,| and)? ?{NUM} ?{_DURATION_EN})*"),
     (
         "span",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -23,6 +23,7 @@ _SCALES = {
 }  # fmt: skip
 _SCALE = re.compile(r" ?(thousand|million|billion|trillion|mn|bn|[kKmMbBwW](?![A-Za-z])|[百千]?万亿?|亿|千|百)")
 _MIXED = re.compile(rf"({_DIGITS})([万亿])([0-9]+)([千百])")
+_CHANGE = re.compile(rf"(?:人民币)?(?=.*[角毛分])(?:({_DIGITS}|{_CN}+?)[元块]零?)?(?:({_DIGITS}|{_CN})[角毛]钱?)?(?:({_DIGITS}|{_CN})分)?钱?")
 _COINS = re.compile(rf"({_DIGITS}|{_CN}+)块([0-9]|[一二三四五六七八九])")
 _CURRENCIES = (
     ("US$", "USD"), ("HK$", "HKD"), ("NZ$", "NZD"), ("AU$", "AUD"), ("CA$", "CAD"), ("SG$", "SGD"), ("NT$", "TWD"), ("A$", "AUD"), ("C$", "CAD"),
@@ -161,8 +162,8 @@ def _amount(raw: str) -> str | None:  # noqa: C901, PLR0911 - a list of cases
         currency = "CNY" if found[0] == "RMB" else found[0]
     if cents := re.fullmatch(r"([0-9.]+),([0-9]{2}) ?€", text):
         return f"{shown(Decimal(cents[1].replace('.', '') + '.' + cents[2]))} EUR"
-    if jiao := re.fullmatch(rf"(?:({_DIGITS})元)?({_DIGITS})[角毛]钱?(?:({_DIGITS})分)?", text):
-        return f"{shown(_decimal(jiao[1] or '0') + _decimal(jiao[2]) / 10 + _decimal(jiao[3] or '0') / 100)} CNY"
+    if change := _CHANGE.fullmatch(text):
+        return _with_change(change.groups())
     if short := re.fullmatch(rf"({_DIGITS})万([0-9])", text):
         return f"{shown(_decimal(short[1]) * 10_000 + _decimal(short[2]) * 1_000)} CNY"
     if coins := _COINS.search(text):
@@ -182,6 +183,17 @@ def _amount(raw: str) -> str | None:  # noqa: C901, PLR0911 - a list of cases
     if not currency and re.search("[万亿千百十wWkK]", text):
         currency = "CNY"  # a sum told in Chinese numerals
     return f"{shown(number)} {currency}" if currency else shown(number)
+
+
+def _with_change(parts: Sequence[str | None]) -> str | None:
+    """Return a sum told in yuan, jiao and fen."""
+    total = Decimal(0)
+    for at, part in enumerate(parts):
+        number = number_of(part or "0")
+        if number is None:
+            return None
+        total += number / 10**at
+    return f"{shown(total)} CNY"
 
 
 def _percentage(raw: str) -> str | None:
@@ -359,8 +371,8 @@ def _measured(number: Decimal, unit: str) -> str:
     found = amount(number, {"t": "ton", "kb": "kb"}.get(small, small.lower()))
     if found.group in {"mass", "length", "volume"}:
         return f"{shown(found.number)} {found.dimension}"
-    if small.isascii() and small.isalpha() and len(small) > 3:  # noqa: PLR2004 - boxes and box
-        small = small.removesuffix("s")
+    if small.isascii() and small.isalpha() and len(small) > 3:  # noqa: PLR2004 - boxes and box, hours and hour
+        small = small.removesuffix("es") if small.endswith(("xes", "ches", "shes", "sses")) else small.removesuffix("s")
     return f"{shown(number)} {small}"
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from langchain_core.messages import HumanMessage
 
 from langchain_ctxguard.core.extract import extract_fields
+from langchain_ctxguard.domain.control import FieldKind
 
 
 def found(text: str) -> list[tuple[str, str]]:
@@ -127,3 +129,26 @@ def test_a_dash_that_ends_a_word_is_no_sign(text: str, expected: list[tuple[str,
 def test_one_of_a_currency_is_money_where_the_sentence_ends_behind_it(text: str, expected: list[tuple[str, str]]) -> None:
     """Else it is a word like others, whatever follows later."""
     assert expected == found(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("一共两元五角", "2.5 CNY"),
+        ("三块二毛一个", "3.2 CNY"),
+        ("找您十二元五角三分", "12.53 CNY"),
+        ("两元零五分", "2.05 CNY"),
+        ("五毛钱", "0.5 CNY"),
+        ("人民币三元五角", "3.5 CNY"),
+        ("2元5角", "2.5 CNY"),
+    ],
+)
+def test_small_change_belongs_to_the_sum(text: str, value: str) -> None:
+    """A sum in jiao and fen is the whole sum, in Chinese numerals as in digits."""
+    assert [value] == [field.value for field in extract_fields([HumanMessage(text)])]
+
+
+@pytest.mark.parametrize("text", ["他们在五角大楼开会", "一毛不拔", "画一个三角", "加八角两个"])
+def test_what_is_called_by_such_a_word_is_no_sum(text: str) -> None:
+    """A building, a saying, a shape, a spice."""
+    assert [] == [field for field in extract_fields([HumanMessage(text)]) if field.kind is FieldKind.AMOUNT]
