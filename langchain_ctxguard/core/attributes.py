@@ -345,10 +345,7 @@ def _read(sentence: str, *, is_change: bool) -> Iterator[_Statement]:
     for clause in clauses:
         begin = _LEAD.match(clause)
         text = clause[begin.end() :] if begin else clause.strip()
-        found = list(_plain(text, is_change=is_change))
-        yield from found
-        if clause is whole and found:
-            return
+        yield from _plain(text, is_change=is_change)
 
 
 def _plain(clause: str, *, is_change: bool) -> Iterator[_Statement]:

@@ -16,6 +16,7 @@ CHANGES = [
     # old statement, what is said later, old value, new value
     ("The reviewer is Ana.", "The reviewer is now Ben.", "Ana", "Ben"),
     ("The reviewer is Ana.", "Ben reviews it now.", "Ana", "Ben"),
+    ("The reviewer is Ana.", "The owner is now Cleo, the reviewer is now Ben.", "Ana", "Ben"),
     ("The reviewer is Ana Lopez.", "Change the reviewer to Ben Okafor.", "Ana Lopez", "Ben Okafor"),
     ("The reviewer is Ana.", "The reviewer is no longer Ana but Ben.", "Ana", "Ben"),
     ("The reviewer is Ana.", "Ben is now the reviewer.", "Ana", "Ben"),
