@@ -94,20 +94,20 @@ def change_of(mutant: Mutant) -> str:
     return next((f"{old.strip()}  ->  {new.strip()}" for old, new in pairs if old != new), "")
 
 
-def drawn(count: int) -> list[Mutant]:
+def drawn(count: int, *, seed: int = SEED) -> list[Mutant]:
     """Return a sample of all mutants of `core`, the same in every run on the same code."""
     found = [mutant for path in sorted(CORE.glob("*.py")) for mutant in mutants_of(path)]
     print(f"{len(found):,} mutants of {len({mutant.module for mutant in found})} modules", flush=True)
-    return list(islice(filter(changes_something, sorted(found, key=_lots(found).__getitem__)), count))
+    return list(islice(filter(changes_something, sorted(found, key=_lots(found, seed).__getitem__)), count))
 
 
-def _lots(mutants: Sequence[Mutant]) -> dict[Mutant, bytes]:
+def _lots(mutants: Sequence[Mutant], seed: int) -> dict[Mutant, bytes]:
     """Return what each mutant draws: it hangs on the text of its line and no other, so a change elsewhere leaves the sample as it was."""
     lines = {module: source_of(module).splitlines() for module in {mutant.module for mutant in mutants}}
     nth: Counter[str] = Counter()
     found = {}
     for mutant in mutants:
-        what = f"{SEED} {mutant.module} {mutant.operator} {lines[mutant.module][mutant.line - 1].strip()}"
+        what = f"{seed} {mutant.module} {mutant.operator} {lines[mutant.module][mutant.line - 1].strip()}"
         nth[what] += 1
         found[mutant] = hashlib.sha256(f"{what} {nth[what]}".encode()).digest()
     return found
