@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, seed, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from langchain.agents import create_agent
@@ -260,7 +260,15 @@ def lived(part: int, lives: int, *, shortens: bool = True) -> dict[str, int]:
         AssertionError: If a law was broken. The message tells the life that breaks it.
     """
     Life.steps = Life.turns = Life.compactions = 0
-    chosen = settings(max_examples=lives, stateful_step_count=STEPS, deadline=None, print_blob=True, database=None, derandomize=False)
+    chosen = settings(
+        max_examples=lives,
+        stateful_step_count=STEPS,
+        deadline=None,
+        print_blob=True,
+        database=None,
+        derandomize=False,
+        suppress_health_check=[HealthCheck.too_slow],  # a machine that sleeps breaks no law
+    )
     run_state_machine_as_test(seed(part)(Life), settings=chosen if shortens else settings(chosen, phases=[Phase.generate]))
     return came_to()
 
