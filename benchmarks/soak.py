@@ -189,7 +189,7 @@ def main() -> None:
     own: dict[str, Any] = {"mp_context": get_context("spawn"), "max_tasks_per_child": 1}
     with ProcessPoolExecutor(len(servers), **own) as pool, ProcessPoolExecutor(1, **own) as alone:
         grown = list(pool.map(_part, [one_thread] * len(servers), servers, [messages] * len(servers)))
-        spread = list(alone.map(_part, [many_threads] * len(servers), servers, [threads] * len(servers))) if grown else []
+        spread = list(alone.map(_part, [many_threads] * len(servers), servers, [threads] * len(servers)))
     rows = [row for pair in zip(grown, spread, strict=True) for part in pair for row in part]
     print(table(rows))
     if not given.small:

@@ -200,11 +200,11 @@ def test_five_thousand_calls_are_collected_in_linear_time() -> None:
     for number in range(2_500):
         messages += [call("t", {"path": f"f{number}", "text": "x" * 400}, f"c{number}"), result(f"c{number}", "line\n" + "y" * 500)]
     repaired = repair(messages)
-    started = time.perf_counter()
+    started = time.process_time()
     evidence = collect(repaired.messages, repaired.units, Evidence())
 
     assert 2_500 == len(evidence.actions)
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 def test_a_call_of_the_retired_functions_api_is_told_with_its_result() -> None:

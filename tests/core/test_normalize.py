@@ -155,3 +155,9 @@ def test_no_text_breaks_the_reading(kind: FieldKind, raw: str) -> None:
     """A span is outside text; it has a value or none, and a value compares with itself."""
     value = normalize(kind, raw, at=MONDAY)
     assert value is None or is_same_value(kind, value, value)
+
+
+@pytest.mark.parametrize(("one", "other"), [("3 boxes", "3 box"), ("2 batches", "2 batch"), ("4 pages", "4 page"), ("5 houses", "5 house")])
+def test_a_counted_thing_is_the_same_in_both_numbers(one: str, other: str) -> None:
+    """One box and three boxes are counted in the same unit."""
+    assert is_same_value(FieldKind.QUANTITY, one, other)

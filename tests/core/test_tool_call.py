@@ -134,16 +134,22 @@ def test_the_question_is_on_record_before_it_is_asked() -> None:
 def test_what_cannot_be_read_written_or_asked_denies(failing: type) -> None:
     """Whatever the outside fails at before the tool runs: it does not run."""
     driver = Driver()
-    flow, answer = tool_call_flow(Call(PAY, may_ask=True), ASK, clock=lambda: NOW), None
+    found = failing_at(failing, driver, Call(PAY, may_ask=True), ASK)
+    assert "denied" == found.kind
+    assert "Nothing happened" in found.text
+    assert 0 == driver.runs
+
+
+def failing_at(failing: type, driver: Driver, call: Call, judge: PolicyJudge) -> Any:
+    """Return what a call comes to where the outside fails at one kind of effect."""
+    flow, answer = tool_call_flow(call, judge, clock=lambda: NOW), None
     try:
         while True:
             effect = flow.send(answer)
             answer = PortFailed("Down") if isinstance(effect, failing) else driver._answered(effect)
             answer = NobodyThere() if answer is None and isinstance(effect, AskAboutCalls) else answer
     except StopIteration as end:
-        assert "denied" == end.value.kind
-        assert "Nothing happened" in end.value.text
-    assert 0 == driver.runs
+        return end.value
 
 
 @pytest.mark.parametrize(("outcome", "remembered"), [("finished", True), ("failed", False), ("unknown", False), ("paused", False)])
@@ -192,11 +198,5 @@ def test_only_a_call_that_reads_runs_where_nobody_knows_how_things_stand(failing
     """Neither the mode of the thread nor the record of the work speaks against what changes nothing."""
     judge = PolicyJudge((ToolPolicy.from_dict({"rules": [{"tool": "pay", "effect": effect}]}),))
     driver = Driver()
-    flow, answer = tool_call_flow(Call(PAY, is_work=True), judge, clock=lambda: NOW), None
-    try:
-        while True:
-            asked = flow.send(answer)
-            answer = PortFailed("Down") if isinstance(asked, failing) else driver._answered(asked)
-    except StopIteration as end:
-        assert ("ran" if runs else "denied") == end.value.kind
+    assert ("ran" if runs else "denied") == failing_at(failing, driver, Call(PAY, is_work=True), judge).kind
     assert runs == driver.runs

@@ -308,3 +308,27 @@ def test_what_was_written_anew_counts_by_its_newest_address() -> None:
         thread.evict([HumanMessage("as it is", id="m-0")], first=0)
         assert {old} != thread.archive.holding(PLACE, ["m-0"])["m-0"]
         assert 1 == len(thread.archive.holding(PLACE, ["m-0", "unknown"])["m-0"])
+
+
+def test_what_a_version_costs_does_not_grow_with_those_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries read to put a version on record, thin the old ones, find names, and say when consents changed: as many after ninety as after thirty."""
+    with GuardStore.open("memory://") as store:
+        thread, read = Thread(store), []
+        whole = store.log.read
+
+        def counted(*given: Any, **more: Any) -> Any:
+            entries = whole(*given, **more)
+            read.append(len(entries))
+            return entries
+
+        monkeypatch.setattr(store.log, "read", counted)
+        costs = []
+        for number in range(90):
+            read.clear()
+            thread.evict([HumanMessage(f"text {number}", id=f"m-{number}")], first=number)
+            thread.archive.holding(PLACE, ["never", "m-0"])
+            assert not thread.archive.has_left(PLACE)
+            assert () == thread.versions.checkpoints(PLACE)[1]
+            costs.append(sum(read))
+        assert costs[30] == costs[89]
+        assert 0 < costs[30] < 30
