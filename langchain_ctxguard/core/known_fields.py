@@ -118,7 +118,7 @@ def _told(head: VerifiedHead, fresh: Sequence[BaseMessage], extraction: Extracti
         return head.ledger
     keys = message_keys(fresh, start=head.position)
     said = {key: Said(speaker_of(message), text) for key, message, text in zip(keys, fresh, texts, strict=True)}
-    ledger = merge_fields(head.ledger, found, said=said).fields
+    ledger = merge_fields(head.ledger, found, said=said, sentences=head.sentences).fields
     return head.ledger if ledger == head.ledger else ledger
 
 

@@ -230,8 +230,8 @@ _ZH_COPULA = re.compile(r"([\u4e00-\u9fff]{2,8}?)(?:现在|目前)?(?:是|为|�
 _REACH = 48
 
 _BEFORE = (
-    r"(?:\b(?:now|instead|rather|moved?(?: \w+){0,3} (?:to|up to|back to)|chang(?:e|ed|ing)(?: [\w'-]+){0,5} to|(?:rais|lower|reduc|increas"
-    r"|decreas|extend|push|updat|shift|cut|bump|switch|correct|adjust|set|renam|"
+    r"(?:\b(?:now|instead|rather|mov(?:ed?|es|ing)(?: \w+){0,3} (?:to|up to|back to)|chang(?:e|ed|ing)(?: [\w'-]+){0,5} to|(?:rais|lower|reduc"
+    r"|increas|decreas|extend|push|updat|shift|cut|bump|switch|correct|adjust|set|renam|"
     r"reschedul|postpon|amend|revis)\w*(?: [\w'-]+){0,5} (?:to|at|until|till)|becomes|make (?:it|that)|should (?:be|read)|correction|corrected"
     r"|actually|no longer [^,.;]{1,30}[,;]? (?:but|it['’]s)|but(?: rather)?|"
     r"turns out(?: to be)?|scratch that|(?:went|goes|gone|is|moves|jumps|drops?) (?:back )?(?:up|down) to|rotated(?: to)?|go with|sorry"

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
+from langchain_ctxguard.core.carried import sentence_of
 from langchain_ctxguard.core.dialect import read_messages
 from langchain_ctxguard.core.diff import stands_whole
 from langchain_ctxguard.core.extract import extract_fields
+from langchain_ctxguard.core.field_matter import (
+    NOTHING,
+    Matter,
+    is_named,
+    is_of_another,
+    matter_at,
+    named_with,
+    names_nothing_else,
+    says_kind,
+    stems_of,
+)
 from langchain_ctxguard.core.field_patterns import ending_words
 from langchain_ctxguard.core.field_text import folded, sentence_at
 from langchain_ctxguard.core.identity import message_keys
@@ -62,6 +74,9 @@ _SAME = Change()
 _LONGEST_HISTORY = 50
 _REMEMBERED = 64
 """How many fields of one word are looked through for the one a value replaces."""
+
+_EARLIER = 4
+"""How many earlier values of a field are looked at for what it is said of."""
 
 _RANKS: dict[Origin, int] = {"system": 3, "registry": 3, "tool": 2, "user": 1, "ai": 0}
 _NEGATIONS = re.compile(
@@ -125,7 +140,9 @@ def update_ledger(
     keys = message_keys(read, start=start)
     found = extract_fields(read, now=now, patterns=patterns, timezone=timezone, start=start)
     said = {key: Said(speaker_of(message), text_of(message)) for key, message in zip(keys, read, strict=True)}
-    return merge_fields(ledger, found, said=said, must_keep=must_keep, cap=cap)
+    merged = merge_fields(ledger, found, said=said, must_keep=must_keep, cap=cap)
+    # The next messages are compared with what was said, when these are no longer at hand.
+    return merged._replace(fields=tuple(_in_sentence(field, said) for field in merged.fields))
 
 
 def merge_fields(
@@ -133,6 +150,7 @@ def merge_fields(
     found: Iterable[ControlField],
     *,
     said: Mapping[str, Said] | None = None,
+    sentences: Mapping[str, str] | None = None,
     must_keep: Sequence[str] = (),
     cap: int = CRITICAL_CAP,
 ) -> Ledger:
@@ -142,11 +160,12 @@ def merge_fields(
         ledger: Fields so far, as the last call returned them.
         found: Fields of later messages, in order of appearance.
         said: The later messages by key (`message_id`), oldest first; without them only equal labels tell that a value is replaced, and nothing ends.
+        sentences: What the fields so far were said in, by `field_id`, where they do not hold it themselves.
         must_keep: Values, labels or sentences that are critical whatever the rules say.
         cap: How many critical fields stay critical.
     """
     said = said or {}
-    book = _Book(ledger, said)
+    book = _Book(ledger, said, sentences or {})
     batches: dict[str | None, list[ControlField]] = {key: [] for key in said}
     for field in found:
         batches.setdefault(field.message_id, []).append(field)
@@ -157,6 +176,14 @@ def merge_fields(
         if message is not None and message.origin in {"user", "system"} and message.text:
             book.close(folded(message.text), key)
     return ranked([_kept(field, must_keep) for field in book.fields] if must_keep else book.fields, cap)
+
+
+def _in_sentence(field: ControlField, said: Mapping[str, Said]) -> ControlField:
+    """Return a person's value with the sentence it was said in."""
+    message = said.get(field.message_id or "")
+    if message is None or field.context or field.kind in STATEMENTS or field.origin != "user":
+        return field
+    return new_field({**field.__dict__, "context": sentence_of(field, message.text)})
 
 
 def _kept(field: ControlField, must_keep: Sequence[str]) -> ControlField:
@@ -200,8 +227,9 @@ def _weight(field: ControlField) -> tuple[int, int, int, int]:
 class _Book:
     """A ledger while it is written."""
 
-    def __init__(self, ledger: Sequence[ControlField], said: Mapping[str, Said]) -> None:
+    def __init__(self, ledger: Sequence[ControlField], said: Mapping[str, Said], sentences: Mapping[str, str]) -> None:
         self.fields = list(ledger)
+        self._sentences = sentences
         self._said = said
         self._by_key: dict[str, list[int]] = {}
         self._by_group: dict[str, list[int]] = {}
@@ -210,6 +238,8 @@ class _Book:
         self._by_id: dict[str, int] = {}
         self._by_words: dict[tuple[bool, str], list[int]] = {}
         self._named: dict[str | None, set[str]] = {}
+        self._matters: dict[tuple[str | None, int, str], Matter] = {}
+        self._qualified: tuple[ControlField, frozenset[str]] | None = None
         for index, field in enumerate(self.fields):
             self._index(index, field)
 
@@ -254,6 +284,8 @@ class _Book:
                 # It replaces what it is said of, and nothing else: one named here for the first time has nothing to replace.
                 old = self._known_before(batch[place - 1], fresh)
                 is_change = old is not None
+            if change.is_change and old is None and _is_named_as_old(batch, changes, place):
+                old = self._known_before(batch[place + 1], fresh)
             self._take(field, fresh, is_change=is_change, replaces=old)
             old = None
 
@@ -276,7 +308,12 @@ class _Book:
         same = [index for index in self._by_key.get(key_of(field), ()) if not self.fields[index].is_closed]
         target = self._replaced(field, fresh, is_change=is_change, replaces=replaces)
         if same and (target is None or target in same):
-            self._confirm(same[-1], field)
+            told = target if target is not None else next((index for index in reversed(same) if not self._is_elsewhere(index, field)), None)
+            if told is not None:
+                self._confirm(told, field)
+            else:
+                # The same value of another thing: each of the two may change alone.
+                self._add(field, fresh)
             return
         if target is None:
             opposite = self._opposite(field)
@@ -344,7 +381,10 @@ class _Book:
         alike = {
             index
             for index in self._by_attribute.get(attribute_parts(field.label)[0], ())[-_REMEMBERED:]
-            if index not in fresh and not self.fields[index].is_closed and is_same_attribute(self.fields[index].label, field.label)
+            if index not in fresh
+            and not self.fields[index].is_closed
+            and is_same_attribute(self.fields[index].label, field.label)
+            and not self._is_of_another(index, field, is_change=True)
         }
         return alike.pop() if len(alike) == 1 else None
 
@@ -360,37 +400,106 @@ class _Book:
             for index, qualifiers in dict.fromkeys(held[-_REMEMBERED:])  # a value that changes often stands there many times
             if (qualifiers <= more or qualifiers >= more) and (is_change or index not in fresh) and not self.fields[index].is_closed
         }
-        return [index for index in alike if not (mine and (theirs := self._named.get(self.fields[index].message_id)) and mine.isdisjoint(theirs))]
+        return [
+            index
+            for index in alike
+            if not (mine and (theirs := self._named.get(self.fields[index].message_id)) and mine.isdisjoint(theirs))
+            and not self._is_of_another(index, field, is_change=is_change)
+        ]
 
     def _unnamed(self, field: ControlField, fresh: set[int]) -> int | None:
-        """Return the field an announced change without a label is about: the last of its kind and unit; for a thing with a name, the only one."""
-        found: list[int] = []
+        """Return the field an announced change without a label is about: the one value of its kind and unit it can mean.
+
+        What it names must be named where that value was said; of several it might mean it ends none.
+        """
+        new = self._matter_of(field)
+        live: list[int] = []
         for index in reversed(self._by_group.get(group_of(field.kind), ())):
             held = self.fields[index]
-            if (
-                held.is_closed
+            if not (
+                index in live  # a value that changes often stands there many times
+                or held.is_closed
                 or held.origin == "ai"
                 or index in fresh
                 or held.kind != field.kind
                 or _unit(held) != _unit(field)
                 or (held.label and field.label)
-                or (field.label and not self._speaks_of(held, field.label))
+                or (field.label and not self._speaks_of(index, field.label))
+                or self._is_of_another(index, field, is_change=True)
             ):
-                continue
-            found.append(index)
-            if len(found) > 1 or not (field.kind in IDENTIFIERS or field.label):
-                break
-        if field.kind in IDENTIFIERS or field.label:
-            return found[0] if len(found) == 1 else None
-        return found[0] if found else None
+                live.append(index)
+                if len(live) == _REMEMBERED or (not new.names and len(live) > 1):
+                    break
+        if field.label:
+            new = new._replace(names=new.names - stems_of((*words_for(field.label), *field.label.split())))
+        for is_wide in (False, True):
+            meant = [index for index in live if names_nothing_else(new, self._matters_of(index), is_wide=is_wide)]
+            if meant:
+                return meant[0] if len(meant) == 1 else None
+        return None
 
-    def _speaks_of(self, held: ControlField, label: str) -> bool:
-        """Say whether the message that said a value has a word for the label in it; one that is not at hand may have."""
-        message = self._said.get(held.message_id or "")
-        if message is None:
+    def _matter_of(self, field: ControlField) -> Matter:
+        """Return what a field is said of, where the text it was said in is at hand, or its sentence."""
+        known = self._matters.get((field.message_id, field.start, field.raw))
+        if known is None:
+            message = self._said.get(field.message_id or "")
+            text = message.text if message else field.context or self._sentences.get(field.field_id, "")
+            known = self._matters[field.message_id, field.start, field.raw] = _read_matter(field, text)
+        return known
+
+    def _matters_of(self, index: int) -> Iterator[Matter]:
+        """Yield what a field is said of, and what its earlier values were."""
+        held = self.fields[index]
+        yield self._matter_of(held)
+        for event in reversed(held.history[-_EARLIER:]):
+            if event.reason != "conflict" and (message := self._said.get(event.message_id or "")) is not None:
+                yield _read_matter(event, message.text)
+
+    def _is_of_another(self, index: int, field: ControlField, *, is_change: bool) -> bool:
+        """Say whether a field of the same label is said of another thing; a tool's paths tell that themselves."""
+        if "tool" in {field.origin, self.fields[index].origin}:
+            return False
+        new = self._matter_of(field)
+        if not new.names:
+            return False
+        held = next((matter for matter in self._matters_of(index) if matter.names), NOTHING)
+        heads = words_for(field.label) if field.label else ()
+        if field.label and held.names:
+            # "The flight budget" is part of "our budget", or another one; it is the same where that was said of flights.
+            label = self.fields[index].label
+            more = self._qualifiers_of(field, new) - parts_of(label)[1]
+            if more and not is_named(more - stems_of(label.split()), held):
+                return True
+        return is_of_another(new, held, is_change=is_change, apart=heads)
+
+    def _qualifiers_of(self, field: ControlField, new: Matter) -> frozenset[str]:
+        """Return what qualifies a field's label: in it, and right before its head."""
+        if self._qualified is None or self._qualified[0] is not field:
+            self._qualified = field, stems_of(parts_of(field.label)[1]) | new.before(words_for(field.label))
+        return self._qualified[1]
+
+    def _is_elsewhere(self, index: int, field: ControlField) -> bool:
+        """Say whether the same value of another field is the value of another thing."""
+        held = self.fields[index]
+        if field.kind in IDENTIFIERS or field.kind in STATEMENTS or not {field.origin, held.origin} <= {"user", "system", "registry"}:
+            return False
+        if field.label and held.label and not is_same_label(field.label, held.label):
             return True
-        plain = message.text.lower()
-        return any(word in plain for word in (*words_for(label), *label.split()))
+        return self._is_of_another(index, field, is_change=False)
+
+    def _speaks_of(self, index: int, label: str) -> bool:
+        """Say whether the message that said a value has a word for the label in it; one that is not at hand may have."""
+        held = self.fields[index]
+        message = self._said.get(held.message_id or "")
+        text = message.text if message else held.context or self._sentences.get(held.field_id, "")
+        plain = text.lower()
+        words = (*words_for(label), *label.split())
+        return (
+            not text
+            or says_kind(label, held.kind)
+            or any(word in plain for word in words)
+            or any(not stems_of(words).isdisjoint(matter.beside) for matter in self._matters_of(index))
+        )
 
     def _opposite(self, field: ControlField) -> int | None:
         """Return the field that says the opposite: the same thing chosen and turned down, the same sentence with and without its negation."""
@@ -465,21 +574,37 @@ class _Book:
 
     def _meant(self, words: str, key: str | None) -> list[int]:
         """Return the fields an ended matter means: those named by value, or by label."""
-        meant = []
         plain = words.lower()
-        for index, field in enumerate(self.fields):
-            if field.is_closed or field.kind in STATEMENTS or field.origin == "system":
-                continue
-            if (field.kind in IDENTIFIERS and len(field.raw) > 2 and stands_whole(folded(field.raw), words)) or (  # noqa: PLR2004
-                field.label and field.message_id != key and any(word in plain for word in words_for(field.label))
-            ):
-                meant.append(index)
+        open_fields = [
+            (index, field) for index, field in enumerate(self.fields) if not (field.is_closed or field.kind in STATEMENTS or field.origin == "system")
+        ]
+        meant = [
+            index
+            for index, field in open_fields
+            if field.kind in IDENTIFIERS and len(field.raw) > 2 and stands_whole(folded(field.raw), words)  # noqa: PLR2004
+        ]
+        labelled: dict[str, list[int]] = {}
+        for index, field in open_fields:
+            if index not in meant and field.label and field.message_id != key and self._is_called(field, plain):
+                labelled.setdefault(parts_of(field.label)[0], []).append(index)
+        for alike in labelled.values():
+            # "The deadline" is no particular one where there are two.
+            if len({parts_of(self.fields[index].label)[1] for index in alike} - {frozenset()}) <= 1:
+                meant += alike
         if not meant:
             for kind, names in _KIND_WORDS:
                 if re.search(names, plain):
                     live = [index for index, field in enumerate(self.fields) if field.kind is kind and not field.is_closed]
                     meant += live if len(live) == 1 else []
         return meant
+
+    def _is_called(self, field: ControlField, plain: str) -> bool:
+        """Say whether words name a field by its label, and no other one of the sort."""
+        heads = words_for(field.label)
+        if not any(word in plain for word in heads):
+            return False
+        named = named_with(plain, heads)
+        return named <= stems_of(parts_of(field.label)[1]) or is_named(named, self._matter_of(field))
 
 
 def _scoped(batch: list[ControlField]) -> list[ControlField]:
@@ -517,9 +642,27 @@ def _successor(batch: list[ControlField], place: int) -> int | None:
     return None
 
 
+def _is_named_as_old(batch: list[ControlField], changes: list[Change], place: int) -> bool:
+    """Say whether the field behind `place` is the value it replaces: "use B instead of A"."""
+    behind = place + 1
+    return (
+        behind < len(batch)
+        and changes[behind].is_old
+        and group_of(batch[behind].kind) == group_of(batch[place].kind)
+        and not _successor(batch, behind)
+    )
+
+
 def _is_what_changes(before: ControlField, field: ControlField, text: str) -> bool:
     """Say whether a value is said of another one of its kind right in front of it: "A becomes B"."""
     return group_of(before.kind) == group_of(field.kind) and _BECOMES.fullmatch(text[before.stop : field.start]) is not None
+
+
+def _read_matter(field: ControlField | FieldEvent, text: str) -> Matter:
+    """Return what a value is said of in a text that holds it."""
+    start = field.start if isinstance(field, ControlField) and text.startswith(field.raw, field.start) else text.find(field.raw)
+    kind = field.kind if isinstance(field, ControlField) else ""
+    return matter_at(text, start, start + len(field.raw), kind) if start >= 0 else NOTHING
 
 
 def _unit(field: ControlField) -> str:

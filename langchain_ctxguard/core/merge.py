@@ -13,6 +13,7 @@ from functools import cached_property
 
 from langchain_core.messages import BaseMessage
 
+from langchain_ctxguard.core.field_matter import Matter, is_of_another, matter_at
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.items import (
     SENTENCE,
@@ -285,13 +286,18 @@ def _shortened(item: PendingItem) -> PendingItem:
     return item.model_copy(update={"text": clipped(item.text, CLOSED_LENGTH)})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Worded:
     """A fact and what it speaks of."""
 
     fact: Fact
     words: frozenset[str]
     values: frozenset[str]
+
+    @cached_property
+    def matter(self) -> Matter:
+        """What it is said of, its values apart."""
+        return matter_at(self.fact.statement, 0, 0)._replace(value=self.values)
 
     @classmethod
     def of(cls, fact: Fact) -> _Worded:
@@ -315,10 +321,9 @@ def _replaces(new: _Worded, old: _Worded) -> bool:
         return False
     if not old.words or not covers(new.words, old.words, _SAME):
         return not old.words and bool(old.values) and old.values <= new.values
-    if old.values <= new.values:
-        return True
     # Another value of the same thing; not another row of the same table.
-    return bool(new.values) and not (old.values & new.values) and new.words == old.words and len(old.values) == 1 == len(new.values)
+    is_other = bool(new.values) and not (old.values & new.values) and new.words == old.words and len(old.values) == 1 == len(new.values)
+    return (old.values <= new.values or is_other) and not is_of_another(new.matter, old.matter, is_change=True)
 
 
 def _decisions(told: Sequence[Decision], before: Sequence[Decision]) -> tuple[Decision, ...]:

@@ -312,3 +312,18 @@ def test_a_fact_gives_way_to_another_value_of_the_same_thing(before: str, now: s
     known, told = Fact(statement=before, said_by="ai"), Fact(statement=now, said_by="ai")
     merged = merge(StructuredSummary(facts=(told,)), StructuredSummary(facts=(known,)), passed(human("x"))).summary
     assert [*([before] if stays else []), now] == [fact.statement for fact in merged.facts]
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("Room A costs $30 a night", "Room B costs $40 a night"),
+        ("The north store gets its deliveries from Adler Foods", "The south store gets its deliveries from Adler Foods"),
+        ("一号楼的租金是8000元", "二号楼的租金是9000元"),
+    ],
+)
+def test_a_fact_about_another_thing_takes_the_place_of_none(before: str, now: str) -> None:
+    """However alike the two are put: a letter, a word or a number in front tells the things apart."""
+    known, told = Fact(statement=before, said_by="ai"), Fact(statement=now, said_by="ai")
+    merged = merge(StructuredSummary(facts=(told,)), StructuredSummary(facts=(known,)), passed(human("x"))).summary
+    assert [before, now] == [fact.statement for fact in merged.facts]
