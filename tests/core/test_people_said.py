@@ -109,6 +109,15 @@ def test_a_rule_that_does_not_stand_is_no_fact_and_no_open_item() -> None:
     assert ([fact.said_by for fact in left.facts], left.pending_items) == (["tool"], ())
 
 
+def test_a_request_that_was_nothing_but_rules_that_ended_is_told_no_more() -> None:
+    """Not in the words of another request, and not as the first: the earliest of the others stands there."""
+    ended = {folded(text) for text in ("Never use tabs.", "Never use blanks;", "and count them.")}
+    asked = ("Fix it. Never use tabs.", "Never use blanks; and count them.", "Never use tabs.", "!!", "Build it.")
+    left = without_rules(StructuredSummary(original_goal="Never use tabs.", user_intent=asked), ended)
+    assert ("Build it.", ("Fix it. Never use tabs.", "!!", "Build it.")) == (left.original_goal, left.user_intent)
+    assert ("", ()) == (without_rules(StructuredSummary(original_goal="Never use tabs."), ended).original_goal, ())
+
+
 def test_what_matters_is_ranked_however_much_is_said_after_it() -> None:
     """A value stated early stands before hundreds of later remarks."""
     early = claim("The budget is 500 EUR.", "m0")
