@@ -170,8 +170,11 @@ def read_stated(stated: Sequence[Stated], messages: Iterable[tuple[str, str]]) -
     book = list(stated)
     for origin, text in messages:
         if origin in _RANKS and text:
-            for sentence in _sentences(text):
+            sentences = list(_sentences(text))
+            for sentence in sentences:
                 for statement in _statements(sentence):
+                    if statement.head == "next step" and not statement.about and len(sentences) > 1:
+                        continue  # It is the next step of what the message speaks of.
                     if len(book) > 2 * REMEMBERED:
                         book = list(_bounded(book))
                     _take(book, statement, "system" if origin == "registry" else "user" if origin == "user" else "system")

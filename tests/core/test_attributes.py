@@ -113,6 +113,8 @@ KEPT = [
     ("Never send payroll data outside.", "Never send medical data outside."),
     ("The next step is the load test.", "After that, the next step is the rollback plan."),
     ("The next step is the load test.", "For the docs, the next step is a rewrite."),
+    ("The next step is the load test.", "We also move the archive. Next step is the index."),
+    ("The current task is the login. Next step is the load test.", "The archive is next to the garage. Next step is the index."),
     ("The refit is in the demolition phase.", "The garden is in the planting phase."),
     ("The rollout phase is pilot.", "The rollout phase is over."),
     ("No deploy without Ana Lopez approving it first.", "No deploy without Ben Okafor approving it first."),
