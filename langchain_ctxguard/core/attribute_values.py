@@ -22,7 +22,14 @@ _FRONTED = re.compile(
 )
 """A place or a person that a sentence names first belongs to what follows."""
 
-_THEIRS = re.compile(r"\b(?:his|her|hers|their|theirs)\b|[他她]们?的", re.IGNORECASE)
+_DENIED = re.compile(
+    r"\b(?:no|nor|neither|avoid|avoiding|without|except|excluding|stop|skip|drop|hates?|dislikes?|hardly|anything but)\b|[不别勿]|除了|避免|少用",
+    re.IGNORECASE,
+)
+_THEIRS = re.compile(r"\b(?:they|them|their|theirs)\b", re.IGNORECASE)
+_HIS = re.compile(r"\b(?:he|she|him|his|hers?)(?:['’](?:d|s|ll))?\b|[他她]", re.IGNORECASE)
+"""Who somebody is may be said in another clause than what is theirs."""
+
 _MOST_WORDS = 5
 _ONCE = re.compile(
     r"\b(?:just this|this once|this time|for once|one time|once|only today|for today|tomorrow|tonight|today|this (?:week|month|one|sprint)"
@@ -161,7 +168,7 @@ def by_value(sentence: str, *, is_change: bool) -> Iterator[Statement]:
     [('day', ['report', 'weekly'], 'Friday')]
     """
     shapes = [shape for shape in _SHAPES if shape.hint in sentence and shape.sign.search(sentence) and _VALUES[shape.head].search(sentence)]
-    if not shapes or _ONCE.search(sentence) or _ADDED.search(sentence):
+    if not shapes or _ONCE.search(sentence) or _ADDED.search(sentence) or _HIS.search(sentence):
         return
     whole = _FRONTED.sub(lambda found: found["said"] or found["han"], sentence)
     clauses = [clause for clause in _CLAUSE.split(whole) if clause]
@@ -171,11 +178,31 @@ def by_value(sentence: str, *, is_change: bool) -> Iterator[Statement]:
             continue
         clause = _REJECTED[shape.head].sub(" ", holding[0])
         values = _VALUES[shape.head].findall(clause)
-        if len(set(values)) != 1 or _ASKED_FOR.match(clause) or _THEIRS.search(clause) or not shape.sign.search(clause):
+        if len(set(values)) != 1 or _ASKED_FOR.match(clause) or _is_of_others(clause) or not shape.sign.search(clause):
             continue
         about = _about(clause.replace(values[0], " "), shape)
         if about is not None:
             yield Statement(shape.head, about, values[0], is_change)
+
+
+def _is_of_others(clause: str) -> bool:
+    """Say whether a clause tells what is not wanted, or what somebody else has."""
+    return _DENIED.search(clause) is not None or _THEIRS.search(clause) is not None
+
+
+def same_value(one: str, other: str) -> bool:
+    """Say whether two values of a shape are one, spelled in two ways.
+
+    >>> same_value("Mondays", "monday"), same_value("https://a.example/", "https://a.example"), same_value("Go", "Rust")
+    (True, True, False)
+    """
+    return _spelled(one) == _spelled(other)
+
+
+def _spelled(value: str) -> str:
+    plain = value.casefold().rstrip("/")
+    plain = re.sub(r"^(?:星期|礼拜)(?=.$)", "周", plain).replace("周天", "周日")
+    return {"golang": "go"}.get(plain, plain.removesuffix("s") if plain.endswith("days") else plain)
 
 
 def _about(rest: str, shape: _Shape) -> frozenset[str] | None:

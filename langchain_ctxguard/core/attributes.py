@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from langchain_ctxguard.core.attribute_forms import Statement, about_of, in_own_words
-from langchain_ctxguard.core.attribute_values import SHAPED, by_value
+from langchain_ctxguard.core.attribute_values import SHAPED, by_value, same_value
 from langchain_ctxguard.core.attribute_words import (
     DULL,
     DULL_HAN,
@@ -44,8 +44,9 @@ _ASKS = re.compile(r"[?？]\s*$|[吗呢]\s*[。？?]?$")
 _UNSURE = re.compile(
     r"\b(?:if|unless|suppose|assuming|might|maybe|perhaps|could|whether|consider(?:ing)?|imagine|wish|hope|wonder|unsure|not sure|in case|until"
     r"|would(?! (?:rather|like|prefer))|(?:for|as an|an) example|e\.g|says?|said|claims?|told|according to|reads|wrote"
-    r"|suggest(?:s|ed)?|propos(?:es|ed)|asked|used to|thinks?|guess)\b"
-    r"|如果|假如|要是|倘若|可能|也许|是否|或许|听说|据说|比如|例如|谁|什么|哪",
+    r"|suggest(?:s|ed)?|propos(?:es|ed)|asked|used to|thinks?|thinking (?:of|about)|guess|heard|rumou?rs?"
+    r"|apparently|supposedly|what about|how about|tempted|toying|undecided|leaning|kidding|joking|jokes?|lol|haha)\b"
+    r"|如果|假如|要是|倘若|可能|也许|是否|或许|听说|据说|比如|例如|谁|什么|哪|开玩笑|考虑|纠结|要不要|哈哈",
     re.IGNORECASE,
 )
 """It stands for the whole sentence."""
@@ -120,7 +121,7 @@ _BESIDE = re.compile(
     r"(?:(?P<head>host|server|machine|region|branch|environment|namespace|cluster|room|channel|phase) (?P<value>[\w./-]+(?: of \d+)?)"
     r"|(?P<value2>[\w./-]*[\d/_-][\w./-]*) (?P<head2>host|server|machine|region|branch|environment|namespace|cluster))\b"
 )
-_MOVES = re.compile(r"^.*?\b(?:mov(?:e|ed|ing)|migrated?|switch(?:ed)?(?: over)?)\b", re.IGNORECASE)
+_MOVES = re.compile(r"^(?P<who>.*?)\b(?:mov(?:e|ed|ing)|migrated?|switch(?:ed)?)(?: on| over)?\b(?P<what>.*)$", re.IGNORECASE)
 _BEHIND = re.compile(r"\b(?:is|are|runs?|lives?|was|been|deployed|hosted|sits)\b")
 _HOSTED = re.compile(
     r"(?:(?P<thing>[^,;:()]{2,60}?) (?:runs|lives|sits|(?:is|are) (?:now )?(?:hosted|deployed|running))(?: now)? (?:on|in|at)"
@@ -265,8 +266,8 @@ def _is_alone(about: frozenset[str], other: frozenset[str], one: Stated, stated:
 def _take(book: list[Stated], found: Statement, origin: Origin) -> None:
     """Write one statement into the book."""
     same = [place for place, one in enumerate(book) if one.head == found.head and frozenset(one.about) == found.about]
-    if not same and (found.is_change or (found.head == "phase" and found.about)):
-        near = [place for place, one in enumerate(book) if one.head == found.head and _is_near(frozenset(one.about), found.about)]
+    if not same and (found.is_change or (found.head == "phase" and found.about and found.value[:1].isdigit())):
+        near = [place for place, one in enumerate(book) if one.head == found.head and _is_near(frozenset(one.about), found)]
         same = near if len(near) == 1 else []
     if not same:
         # A change that names neither of several things is a statement of none.
@@ -277,7 +278,7 @@ def _take(book: list[Stated], found: Statement, origin: Origin) -> None:
     if not held.value.startswith(found.among):
         book.append(held)
         return
-    is_same = held.value.casefold() == found.value.casefold()
+    is_same = same_value(held.value, found.value)
     if is_same or _RANKS[origin] < _RANKS[held.origin] or not (found.is_change or (found.head in ONE_AT_A_TIME | SHAPED and found.is_bound)):
         book.append(held)
         return
@@ -285,8 +286,9 @@ def _take(book: list[Stated], found: Statement, origin: Origin) -> None:
     book.append(held.model_copy(update={"value": found.value, "earlier": (*earlier, held.value)[-_EARLIER_KEPT:], "origin": origin}))
 
 
-def _is_near(one: frozenset[str], other: frozenset[str]) -> bool:
-    return one <= other or other <= one
+def _is_near(about: frozenset[str], found: Statement) -> bool:
+    """Say whether one of two names says less than the other; where a value is told by its shape, a name for one that has none tells another."""
+    return found.about <= about or (about <= found.about and (bool(about) or found.head not in SHAPED))
 
 
 def _bounded(book: Sequence[Stated]) -> tuple[Stated, ...]:
@@ -354,7 +356,7 @@ def _plain(clause: str, *, is_change: bool) -> Iterator[Statement]:
         head = HEAD_OF[(beside["head"] or beside["head2"]).lower()]
         value = beside["value"] or beside["value2"]
         if _fits(KINDS[head], value):
-            about = frozenset() if head == "branch" else about_of(_BEHIND.split(_MOVES.sub("", beside["before"] or ""))[0])
+            about = frozenset() if head == "branch" else about_of(_BEHIND.split(_moved(beside["before"] or ""))[0])
             yield Statement(
                 head,
                 about,
@@ -366,6 +368,16 @@ def _plain(clause: str, *, is_change: bool) -> Iterator[Statement]:
     found = _COLON.match(clause)
     if found is not None and (statement := _framed(found, is_change=is_change)) is not None:
         yield statement
+
+
+def _moved(before: str) -> str:
+    """Return what moves: "move the queue to", or who does: "the Bergen study has moved on to"."""
+    found = _MOVES.match(before)
+    if found is None:
+        return before
+    return (
+        found["what"] if about_of(found["what"]) else re.sub(r"\b(?:has|have|had|just|we|i|already)\b|^.*,", " ", found["who"], flags=re.IGNORECASE)
+    )
 
 
 def _framed(found: re.Match[str], *, is_change: bool) -> Statement | None:  # noqa: PLR0911
