@@ -1,8 +1,8 @@
 """Whether a value that a person gave anew is told no more, and one that still holds is: 320 labelled pairs of sentences, each in a conversation.
 
 It prints what it measured and writes `results/restated.json`; with `--small` it takes every eighth pair and writes nothing. What the labels mean is
-said in `labelled/README.md`. What went wrong in `tune` was looked at; `held` was seen as figures, but for two of its mistakes. It exits with 1 where a value that still holds
-is gone.
+said in `labelled/README.md`. What went wrong in `tune` was looked at; `held` was seen as figures, but for two of its mistakes. It exits with 1 where
+a value that still holds is gone.
 """
 
 from __future__ import annotations
