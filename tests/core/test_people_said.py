@@ -77,11 +77,11 @@ def test_of_two_that_go_on_the_one_that_stands_alone_is_missed_more() -> None:
     """A message that told its values already can spare the rest."""
     facts = (
         claim("GOAL: Branch spike/ab-1 is ready.", "a"),
-        claim("Next step is the soil test.", "a"),
+        claim("The soil test comes after it.", "a"),
         claim("GOAL: The beds are planned.", "b"),
-        claim("Next step is the seed order.", "b"),
+        claim("The seed order comes after it.", "b"),
     )
-    assert order(*facts)[-2:] == ["Next step is the seed order.", "Next step is the soil test."]
+    assert order(*facts)[-2:] == ["The seed order comes after it.", "The soil test comes after it."]
 
 
 def test_each_sentence_stands_once_and_earlier_ones_keep_their_order() -> None:
