@@ -39,13 +39,23 @@ _SAME_IN_BANS = {
         r"\b(?:send|sends|sent|sending|transmit\w*|upload\w*|export\w*)\b|\bleav(?:e|es|ing)\b(?: for\b| to\b)?|"
         r"发送|发给|发往|传输|传送|传给|上传|导出|外发|外传"
     ),
-    "tell": r"\b(?:disclos\w+|reveal\w*|shar(?:e|es|ed|ing)|tell|tells|told|telling)\b|透露|泄露|泄漏|披露|公开|告诉|告知|分享|共享",
+    "tell": (
+        r"\b(?:disclos\w+|expos(?:e|es|ed|ing)|leak\w*|reveal\w*|shar(?:e|es|ed|ing)|tell|tells|told|telling)\b|"
+        r"透露|暴露|泄露|泄漏|披露|公开|告诉|告知|分享|共享"
+    ),
     "run": r"\b(?:run|runs|running|execut(?:e|es|ed|ing))\b|运行|执行",
 }
 """What a reader takes as the same in a ban, by the word it is compared by; `use` and 使用 are no words of a subject at all."""
 
 _ONE_WORD = tuple((re.compile(pattern), f" {word} ") for word, pattern in _SAME_IN_BANS.items())
-_EMPTY = frozenset({"at", "let", *"给到至往向对在上中里内和与或有"})
+_EMPTY_SAID = """
+    at about above across along around away below down into near off onto out over through up upon here there then let get got what where which who
+    whom whose why how he she him his her one other another same such else own anything something nothing everything anyone someone everyone nobody
+    anybody somebody everybody
+"""
+_EMPTY = frozenset("给到至往向对在上中里内和与或有").union(*subject_of(_EMPTY_SAID, "ban")[:3])
+"""Words that say nothing of what a rule is about, as a subject has them."""
+
 _REFERS_BACK = re.compile(
     r"^\W*(?:it|they)\b|\b(?:never|not|don't|must|always)(?: [\w-]+){1,2} (?:it|them)\b|(?<!其)它|[该此](?=工具|操作|数据|文件|命令|系统|设备)"
 )

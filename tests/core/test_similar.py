@@ -29,6 +29,7 @@ REPLACING = [
     ("Never upload payroll data to third parties.", "Genomic data must never leave for external vendors."),
     ("Never share payroll data with third parties.", "Never send genomic data to outside systems."),
     ("Never disclose the code of the north gate to guests.", "Never tell guests the code of the south gate."),
+    ("Never expose names of guests outside our organisation.", "Never leak letters of guests to outsiders."),
     ("Never execute the nightly import without a backup.", "Never run the weekly import without a backup."),
     ("Never use the band saw without goggles.", "Never run the table saw without goggles."),
     ("Never lend more than 500 euros to the branch office.", "Never lend more than 600 euros to the branch office."),
@@ -44,6 +45,7 @@ STANDING = [
     # A word of each, or none.
     ("Never push to main.", "Never push to release."),
     ("No sesame at the prep counter, ever.", "No peanuts in the cold room, ever."),
+    ("Never write anything about Ann in there.", "Never write anything about Bob in there."),
     # One says all the other says, and more.
     ("Never delete orders of suppliers.", "Never delete orders of suppliers in March."),
     ("Never delete orders of suppliers in March.", "Never delete orders of suppliers."),
@@ -155,14 +157,6 @@ def test_what_is_said_one_after_the_other_is_compared_as_one(earlier: str, later
     rules = said(earlier, later)
     assert len(rules) > len(said(later))
     assert [*left, *texts(said(later))] == texts(said_last(rules))
-
-
-def test_a_person_who_lays_down_a_rule_goes_on_in_their_own_words() -> None:
-    """`requires` is what reports say too; what a rule begins is no report."""
-    assert ["SAFETY RULE: The Alpha tool requires a second worker;", "never run it alone."] == texts(
-        said("SAFETY RULE: The Alpha tool requires a second worker; never run it alone.")
-    )
-    assert [] == texts(said("The manual says the tool requires a second worker; never run it alone."))
 
 
 def test_a_rule_in_a_kept_message_ends_an_evicted_one() -> None:
