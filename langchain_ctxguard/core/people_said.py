@@ -124,10 +124,27 @@ def _ended(message: BaseMessage, key: str, pieces: Sequence[Sentence], spans: Co
 
 
 def without_rules(summary: StructuredSummary, rules: Collection[str]) -> StructuredSummary:
-    """Return a summary that does not tell, as something a person said, any of some rules; these are folded."""
+    """Return a summary that does not tell, as something a person said, any of some rules; these are folded.
+
+    Where the first request was nothing but such rules, the earliest of the others that are known stands in its place.
+    """
+    longest_first = sorted(rules, key=len, reverse=True)
+    intents = tuple(text for text in summary.user_intent if not _says_only(folded(text), longest_first))
+    goal = summary.original_goal
+    if goal and _says_only(folded(goal), longest_first):
+        goal = intents[-1] if intents else ""
     facts = tuple(fact for fact in summary.facts if fact.said_by != "user" or folded(fact.statement) not in rules)
     items = tuple(item for item in summary.pending_items if item.asked_by != "user" or folded(item.text) not in rules)
-    return summary.model_copy(update={"facts": facts, "pending_items": items})
+    return summary.model_copy(update={"original_goal": goal, "user_intent": intents, "facts": facts, "pending_items": items})
+
+
+def _says_only(words: str, rules: Sequence[str]) -> bool:
+    """Say whether a text is made of some rules and nothing else."""
+    if not any(map(words.startswith, rules)):
+        return False
+    for rule in rules:
+        words = words.replace(rule, " ")
+    return not any(map(str.isalnum, words))
 
 
 def with_open(summary: StructuredSummary, *, goal: str, evicted: Collection[str]) -> tuple[Fact, ...]:
