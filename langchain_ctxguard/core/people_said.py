@@ -16,6 +16,7 @@ from langchain_ctxguard.core.attributes import states_attribute
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.infer import infer
 from langchain_ctxguard.core.lexicon import is_acknowledgement
+from langchain_ctxguard.core.noted import is_form
 from langchain_ctxguard.core.provenance import folded, uncut
 from langchain_ctxguard.core.recalled import is_recalled
 from langchain_ctxguard.core.render import open_inferred
@@ -189,20 +190,22 @@ def ranked(
         renewed: Values that took the place of others, folded.
     """
     said = [(place, fact) for place, fact in enumerate(facts) if is_said(fact)]
-    sizes: defaultdict[str, int] = defaultdict(int)
     first: dict[str, int] = {}
     for place, fact in said:
-        sizes[fact.source or ""] += 1
         first.setdefault(fact.source or "", place)
-    labels = {source: label_of(facts[place].statement) for source, place in first.items()}
+    told: defaultdict[str, list[str]] = defaultdict(list)
+    for _, fact in said:
+        told[fact.source or ""].append(fact.statement)
+    forms = {source for source, texts in told.items() if is_form(texts)}
+    labelled = {source for source, place in first.items() if source not in forms and label_of(facts[place].statement)}
     rough: list[Ranked] = []
     for place, fact in said:
         words = folded(fact.statement)
         if words in rules:
             continue
         source = fact.source or ""
-        score = _alone(fact.statement, is_pasted=sizes[source] > _PASTED)
-        if labels[source]:
+        score = _alone(fact.statement, is_pasted=len(told[source]) > _PASTED, in_form=source in forms)
+        if source in labelled:
             score += _LABELLED if first[source] == place else _OF_LABELLED
         if any(text in words for text in wanted):
             score += MUST_KEEP
@@ -226,9 +229,9 @@ def _critical_first(order: Sequence[Ranked], untold: set[str]) -> list[Ranked]:
     return again
 
 
-def _alone(text: str, *, is_pasted: bool) -> float:
+def _alone(text: str, *, is_pasted: bool, in_form: bool) -> float:
     signs = signs_of(text, [Sentence(text, 0)])[0]
-    score = worth(text, signs, Standing("user", is_pasted=is_pasted))
+    score = worth(text, signs, Standing("user", is_pasted=is_pasted, is_form=in_form))
     score += _OPEN * (Sign.DEFERRED in signs) + _STATES * states_attribute(text)
     return score - _OUTDATED * ("[now: " in text or "[现为：" in text or "[no longer valid]" in text or "[已作废]" in text)
 

@@ -143,3 +143,10 @@ def test_a_rule_is_not_ranked_and_hides_nothing_behind_it() -> None:
     rule, value, talk = claim("Never use tabs.", "m1"), claim("The host is db.internal.", "m2"), claim("It was nice.", "m3")
     found = ranked((rule, value, talk), rules={folded(rule.statement)})
     assert {value.statement, talk.statement} == {one.fact.statement for one in found}
+
+
+def test_the_labels_of_a_form_and_of_a_log_say_nothing() -> None:
+    """Lines somebody pasted are no notes; a label people note under is one."""
+    form = [claim(text, "form") for text in ("From: Ada", "To: Ben", "Subject: lunch")]
+    assert order(*form, claim("Note: the cellar is dry.", "m2"))[0] == "Note: the cellar is dry."
+    assert max(one.score for one in ranked(form, rules=())) < STATED
