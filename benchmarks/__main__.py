@@ -52,6 +52,7 @@ PARTS = (
     _module("retention"),
     _module("extractive"),
     _module("poisonings"),
+    _module("restated"),
     _module("carried", quick=None),
     _module("policy"),
     _module("tool_calls"),

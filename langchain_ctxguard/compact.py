@@ -294,6 +294,7 @@ class _Job:
             min_kept=settings.min_kept or 0.0,
             must_keep=wanted,
             inferred=given.inferred,
+            similar_rules=given.similar_rules,
             fields=FieldPlan.of(given, now=now, same_text=own.same_text) if given.control_fields.watch else None,
             # A list of messages has no ledger and no state: rules and fields are what invariants can speak about here.
             crossing=Crossing(invariants=given.consents.invariants),

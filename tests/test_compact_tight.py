@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langchain_ctxguard import Compaction, compact_messages
+from langchain_ctxguard import Compaction, GuardConfig, compact_messages
 from langchain_ctxguard.core.render import SUMMARY_CLOSING, inside
 from langchain_ctxguard.core.roles import EVIDENCE, SUMMARY, text_of
 from langchain_ctxguard.domain.context import ContextHead, read_head
@@ -169,6 +169,20 @@ def test_a_rule_that_ended_does_not_come_back() -> None:
     assert "Never use tabs in the sheets" in told(done)
     more = [*done.messages, *talked("Always use tabs in the sheets.", turns=9)]
     assert "Never use tabs in the sheets" not in told(compact_messages(more, previous=done.head, budget=220))
+
+
+@pytest.mark.parametrize(("similar_rules", "is_told"), [("keep", True), ("replace", False)])
+@pytest.mark.parametrize("budget", [220, None])
+def test_a_rule_said_again_about_another_thing_is_told_where_both_stand(budget: int | None, *, similar_rules: str, is_told: bool) -> None:
+    """In either form and over two rounds; what else was said stays."""
+    config = GuardConfig.from_dict({"similar_rules": similar_rules})
+    old, new = "RULE: No sesame at the prep counter, ever.", "RULE: Keep latex away from the prep counter at all times."
+    done = compact_messages(talked(*STATED, old), budget=budget, config=config)
+    assert "No sesame at the prep counter" in record_of(done)
+    done = compact_messages([*done.messages, *talked(new, turns=12)], previous=done.head, budget=budget, config=config)
+    assert is_told == ("sesame" in record_of(done))
+    assert "latex" in record_of(done)
+    assert "Never open the east window after nine" in record_of(done)
 
 
 def test_with_more_room_the_ordinary_form_returns() -> None:

@@ -78,6 +78,9 @@ compaction:
 # Rules said in the conversation: pin (quoted as evidence), ask (a person confirms them first) or "off".
 inferred: pin
 
+# One said again in the same words about another thing: keep (both stand) or replace (the later one alone).
+similar_rules: keep
+
 # Repeat the critical rules near the end of each call: critical or "off". They are in every call anyway.
 remind: "off"
 

@@ -16,7 +16,7 @@ _PERSONS = (
     "manager|经理|主管",
     "maintainer|维护人|维护者",
     "contact|contact person|point of contact|联系人|对接人",
-    "on-call|on-call engineer|on-call owner|on-call rotation owner|rotation owner|pager|pager owner|值班|值班人|值班人员|值班工程师",
+    "on-call|on call|on-call engineer|on-call owner|on-call rotation owner|rotation owner|pager|pager owner|值班|值班医生|值班人员|值班工程师",
     "organizer|organiser|组织者",
     "chair|chairperson|moderator|主持人|主席",
     "treasurer|secretary|captain|coach|队医|教练",
@@ -30,6 +30,7 @@ _SETTINGS = (
     "theme|主题",
     "units|unit system|单位制",
 )
+_NAMES = ("codename|code name|代号",)
 _PLACES = (
     "region|区域|地域|可用区",
     "branch|分支",
@@ -48,31 +49,38 @@ _LOOSE = (
     "provider|供应商",
     "model|模型",
     "framework|框架",
-    "codename|代号",
 )
 """There may be several of these: only an announced change ends a value."""
 
 KINDS: dict[str, Kind] = {
     **{row.split("|", 1)[0]: "person" for row in _PERSONS},
     **{row.split("|", 1)[0]: "setting" for row in _SETTINGS},
-    **{row.split("|", 1)[0]: "place" for row in (*_PLACES, *_LOOSE)},
+    **{row.split("|", 1)[0]: "place" for row in (*_PLACES, *_NAMES, *_LOOSE)},
     "phase": "count",
     "only": "person",
 }
-ONE_AT_A_TIME = frozenset(row.split("|", 1)[0] for row in (*_PERSONS, *_SETTINGS, *_PLACES)) | {"phase", "only"}
+ONE_AT_A_TIME = frozenset(
+    (
+        *(row.split("|", 1)[0] for row in (*_PERSONS, *_SETTINGS, *_PLACES, *_NAMES)),
+        *("phase", "only", "next step"),
+    )
+)
 """Restated without more ado, the later value of these holds."""
 
 HEAD_OF: dict[str, str] = {
-    **{word: row.split("|", 1)[0] for row in (*_PERSONS, *_SETTINGS, *_PLACES, *_LOOSE) for word in row.split("|")},
+    **{word: row.split("|", 1)[0] for row in (*_PERSONS, *_SETTINGS, *_PLACES, *_NAMES, *_LOOSE) for word in row.split("|")},
     **dict.fromkeys(("phase", "阶段"), "phase"),
 }
 HAN_HEADS = sorted((word for word in HEAD_OF if not word.isascii()), key=len, reverse=True)
 LONGEST_HEAD = max(len(word.split()) for word in HEAD_OF)
 
 VERBS: dict[str, str] = {
-    **dict.fromkeys(("own", "owns", "owned", "owning", "handle", "handles", "handled", "handling", "负责", "接手", "接管"), "owner"),
-    **dict.fromkeys(("review", "reviews", "reviewed", "reviewing", "审核", "评审", "审阅"), "reviewer"),
-    **dict.fromkeys(("approve", "approves", "approved", "approving", "审批"), "approver"),
+    **dict.fromkeys(
+        ("own", "owns", "owned", "owning", "holds", "hold", "carries", "handle", "handles", "handled", "handling", "负责", "接手", "接管"), "owner"
+    ),
+    **dict.fromkeys(("review", "reviews", "reviewed", "reviewing", "review requests", "审核", "评审", "审阅"), "reviewer"),
+    **dict.fromkeys(("approve", "approves", "approved", "approving", "signs off on", "signs off", "审批"), "approver"),
+    **dict.fromkeys(("approval", "approvals", "approval requests"), "approver"),
     **dict.fromkeys(("lead", "leads", "led", "leading", "带队"), "lead"),
     **dict.fromkeys(("manage", "manages", "managed", "managing", "管理"), "manager"),
     **dict.fromkeys(("maintain", "maintains", "maintained", "maintaining", "维护"), "maintainer"),
@@ -99,8 +107,16 @@ _MORE_SIGNS = {
     "phase": "phase|progress|阶段|进度",
     "only": r"\bonly\b",
     "chair": "chair|moderat|主持|主席",
+    "url": "https?://",
+    "code language": "example|sample|snippet|language|示例|例子|样例|语言",
+    "host name": r"\.",
+    "day": "day|周|星期|礼拜",
+    "code": r"code\b|码|编号",
+    "commit": "commit|head|base|branch|revision|build|提交|版本",
+    "channel": "#|channel|频道|群",
+    "next step": "next|下一步",
 }
-for _head in {*HEAD_OF.values(), "only"}:
+for _head in {*HEAD_OF.values(), *_MORE_SIGNS}:
     _words = [re.escape(word) for word, head in HEAD_OF.items() if head == _head]
     SIGNS[_head] = re.compile("|".join([*_words, *([_MORE_SIGNS[_head]] if _head in _MORE_SIGNS else [])]), re.IGNORECASE)
 
@@ -158,7 +174,13 @@ DULL = frozenset(
 )
 """Words that tell no two things apart."""
 
-DULL_HAN = re.compile("我们|咱们|你们|这个|那个|这次|本周|今天|现在|目前|当前|新|项目|以后|今后|从现在起|请|把|将|的|，|就|都|由")
+DULL_HAN = re.compile("我们|咱们|代码|你们|这个|那个|这次|本周|今天|现在|目前|当前|新|项目|以后|今后|从现在起|请|把|将|的|，|就|都|由")
+
+NO_PHASES = frozenset(
+    # One word list reads better than twenty quoted strings.
+    "over done complete late early next last first final ongoing underway same new open closed behind ahead on still not".split()  # noqa: SIM905
+)
+"""Words behind "the phase is" that name none."""
 
 NO_NAMES = frozenset(
     [
@@ -236,12 +258,32 @@ NO_NAMES = frozenset(
         "blocked",
         "unclear",
         "open",
+        "have",
+        "ask",
+        "let",
+        "tell",
+        "send",
+        "put",
+        "give",
+        "use",
+        "make",
+        "switch",
+        "change",
+        "move",
+        "call",
+        "get",
+        "say",
     ]
 )
 ZONES = (
-    r"(?:UTC|GMT)(?:[+-]\d{1,2}(?::?\d\d)?)?|(?:[A-Z][a-z]+/[A-Z][A-Za-z_]+)|[ECMP][SD]?T|CET|CEST|BST|JST|IST|AEST"
+    r"(?:UTC|GMT)(?:[+-]\d{1,2}(?::?\d\d)?)?|(?:[A-Z][a-z]+/[A-Z][A-Za-z_]+)|[ECMP][SD]?T|AK[SD]T|HST|EAT|CAT|WAT|SAST|NZ[SD]T|AE[SD]T|AC[SD]T|AWST|SGT|HKT|MSK|PKT|ICT|WIB|KST|BRT|ART|CET|CEST|BST|JST|IST|AEST"
     r"|(?:[Pp]acific|[Ee]astern|[Cc]entral|[Mm]ountain|[A-Z][a-z]+)(?: (?:[Ss]tandard|[Dd]aylight))? [Tt]ime|[\u4e00-\u9fff]{2}时间|东八区"
 )
 LANGUAGES = (
     "English|French|German|Spanish|Italian|Portuguese|Chinese|Mandarin|Cantonese|Japanese|Korean|Russian|Arabic|Hindi|Dutch|Polish|Turkish|Swedish"
 )
+CODE = (
+    r"Python|Rust|Go|Golang|TypeScript|JavaScript|Java|Kotlin|Swift|Ruby|Scala|PHP|Elixir|Erlang|Haskell|OCaml|Clojure|Julia|Perl|Lua|Dart|Zig|MATLAB|Fortran"
+    r"|C\+\+|C#|F#|C|R"
+)
+WEEKDAYS = "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"

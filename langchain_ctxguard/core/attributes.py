@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
+from langchain_ctxguard.core.attribute_forms import Statement, about_of, in_own_words
+from langchain_ctxguard.core.attribute_values import SHAPED, by_value, same_value
 from langchain_ctxguard.core.attribute_words import (
     DULL,
     DULL_HAN,
     HAN_HEADS,
     HEAD_OF,
     KINDS,
-    LANGUAGES,
     LONGEST_HEAD,
     NO_NAMES,
+    NO_PHASES,
     ONE_AT_A_TIME,
     SIGNS,
     VERBS,
-    ZONES,
     Kind,
 )
 from langchain_ctxguard.domain.evidence import Stated
@@ -38,16 +38,25 @@ _LONGEST_VALUE = 40
 _MOST_SENTENCES = 4_000
 _RANKS: dict[str, int] = {"system": 2, "registry": 2, "user": 1}
 
-_SENTENCE = re.compile(r"[^\n。！？!?；;]+?(?:[。！？!?；;\n]|\.(?=\s|$|[\"”’)])|$)")
+_SENTENCE = re.compile(r"[^\n。！？!?；;]+?(?:[。！？!?；;\n]|\.(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bProf\.)(?=\s|$|[\"”’)])|$)")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _ASKS = re.compile(r"[?？]\s*$|[吗呢]\s*[。？?]?$")
 _UNSURE = re.compile(
     r"\b(?:if|unless|suppose|assuming|might|maybe|perhaps|could|whether|consider(?:ing)?|imagine|wish|hope|wonder|unsure|not sure|in case|until"
-    r"|would(?! (?:rather|like|prefer))|example|e\.g|says?|said|claims?|told|according to|reads|wrote|suggest(?:s|ed)?|propos(?:es|ed)|asked"
-    r"|used to|don['’]t|do not|never|not going to|won['’]t|will not|shouldn['’]t|should not|can['’]t|cannot|thinks?|guess)\b"
-    r"|如果|假如|要是|倘若|可能|也许|是否|或许|听说|据说|不要|不用|别(?!的)|先不|比如|例如|谁|什么|哪",
+    r"|would(?! (?:rather|like|prefer))|(?:for|as an|an) example|e\.g|says?|said|claims?|told|according to|reads|wrote"
+    r"|suggest(?:s|ed)?|propos(?:es|ed)|asked|used to|thinks?|thinking (?:of|about)|guess|heard|rumou?rs?"
+    r"|apparently|supposedly|what about|how about|tempted|toying|undecided|leaning|kidding|joking|jokes?|lol|haha)\b"
+    r"|如果|假如|要是|倘若|可能|也许|是否|或许|听说|据说|比如|例如|谁|什么|哪|开玩笑|考虑|纠结|要不要|哈哈",
     re.IGNORECASE,
 )
+"""It stands for the whole sentence."""
+
+_NOT = re.compile(
+    r"\b(?:don['’]t|do not|never|not going to|won['’]t|will not|shouldn['’]t|should not|can['’]t|cannot)\b|不要|不用|别(?!的)|先不", re.IGNORECASE
+)
+"""It stands for its clause."""
+
+_PART = re.compile(r"[,，]\s*")
 _CHANGE = re.compile(
     r"\b(?:now|instead|from now on|going forward|rather|no longer|any ?more|again|switch(?:ed|ing)?|chang(?:e|es|ed|ing)|mov(?:e|es|ed|ing)|migrat(?:e|es|ed|ing)"  # noqa: E501
     r"|renam(?:e|ed|ing)|reassign(?:ed|ing)?"
@@ -65,10 +74,11 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[:：]\s+|[,，](?:\s*(?:and|but|so|then)\b)?|\s(?:and|but|so)\s(?=(?:the|our|my|we)\b)|\s[-–—]\s")
-_END = r"(?=\s*(?:$|[,，;；。.!！]\s*|\s(?:and|but|instead|now|from|going|this|because|since|as|with|again|rather|not|for|any)\b))"
+_END = r"(?=\s*(?:$|[,，;；。!！]\s*|\.(?=\s|$)|\s(?:and|but|instead|now|from|going|this|because|since|as|with|again|rather|not|for|any)\b))"
 _VALUE = r"(?P<value>[^\s,，;；:()（）][^,，;；()（）\n]{0,60}?)" + _END
-_NAME = r"(?P<value>[A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2})"
+_NAME = r"(?P<value>(?:(?:Dr|Mr|Ms|Mrs|Prof)\. )?[A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2})"
 _SUBJECT = r"(?P<subject>[^,;:()]{2,90}?)"
+_GOES_TO = r"(?:go(?:es)? to|comes? from|(?:is|are) with|lies? with)"
 _ADVERB = r"(?: (?:now|currently|actually|instead|officially|already|going to be|set to|based in|called|named))*"
 
 _PATTERNS: tuple[re.Pattern[str], ...] = tuple(
@@ -84,66 +94,40 @@ _PATTERNS: tuple[re.Pattern[str], ...] = tuple(
         rf"(?i:change|switch|move|set|update|rename|migrate|transfer|reassign|shift)d? {_SUBJECT}"  # noqa: ISC004
         rf"(?: (?:over )?from [^,;]{{1,40}}?)?(?: over)? to {_VALUE}",
         rf"(?i:make) {_NAME} (?P<subject>the [^,;:()]{{2,60}}?){_END}",
+        rf"(?i:put|name|appoint|have) {_NAME} (?:down )?as (?P<subject>[^,;:()]{{2,60}}?){_END}",
         # use tabs as the style; go with Ben for the review lead
         rf"(?i:use|using|go with|stick to|stick with|switch to|pick|take) (?P<value>[^,;:()]{{1,40}}?) (?:as|for) "  # noqa: ISC004
         rf"(?P<subject>(?:the|our|my|your) [^,;:()]{{2,60}}?){_END}",
+        rf"(?P<object>[^,;:()]{{2,40}}?) (?P<verb>reviews|approvals?|approval requests|review requests) (?:now )?{_GOES_TO} {_NAME}",
         # Ben is now the reviewer of part A; Ben owns billing; Ben takes over billing
-        rf"{_NAME} (?:is|will be|becomes){_ADVERB} (?P<subject>(?:the|our|my) [^,;:()]{{2,60}}?)(?=$|[,;.]| and | from )",
+        rf"{_NAME} (?:is|will be|becomes){_ADVERB} (?P<subject>(?:(?:the|our|my) )?[^,;:()]{{2,60}}?)(?=$|[,;.]| and | from )",
         rf"{_NAME}(?: (?:now|will|currently|is|is now|also))* (?P<verb>[a-z]+) "  # noqa: ISC004
         r"(?P<object>[^,;:()]{2,60}?)(?=$|[,;.]| from now | from | now$| instead$)",
-        rf"(?P<object>[^,;:()]{{2,60}}?) (?:is|are|will be){_ADVERB} (?P<verb>[a-z]+ed|led) by {_NAME}",
+        rf"(?P<object>[^,;:()]{{2,60}}?) (?:is|are|gets?|(?:has|have|needs) to be|(?:will|must) be){_ADVERB} (?P<verb>[a-z]+ed|led) by {_NAME}",
+        rf"(?P<verb>(?i:reviews?|approvals?)) (?:of|for) (?P<object>[^,;:()]{{2,60}}?) (?:now )?{_GOES_TO} {_NAME}",
         rf"(?P<object>[^,;:()]{{2,60}}?)(?: now)? (?P<verb>belongs?)(?: now)? to {_NAME}",
-        rf"{_NAME} (?:now )?(?P<verb>takes over|has|is responsible for|is now responsible for|is in charge of|is now in charge of) "  # noqa: ISC004
+        rf"{_NAME} (?:now )?(?P<verb>takes over|took over|looks after|is looking after|signs off on|signs off|has"  # noqa: ISC004
+        r"|is responsible for|is now responsible for|is in charge of|is now in charge of) "
         r"(?P<object>[^,;:()]{2,60}?)(?=$|[,;.]| from )",
         rf"(?i:assign|reassign|hand over|hand) (?P<object>[^,;:()]{{2,60}}?) (?P<verb>to) {_NAME}",
         rf"(?i:only) {_NAME} (?P<verb>may|can|is allowed to|must) (?P<object>[^,;:()]{{3,80}})",
     )
 )
-_COLON = re.compile(r"(?P<subject>[^,;:：()（）]{2,60}?)\s*(?:[:：=](?!=)|->|→)\s*(?P<value>[^,，;；()（）\n]{1,60}?)(?=\s*(?:$|[,，;；.。]))")
+_COLON = re.compile(
+    r"(?P<subject>[^,;:：()（）]{2,60}?)(?:\s*(?:[:：=](?!=)|->|→)|\s[-–—](?=\s))\s*(?P<value>[^,，;；()（）\n]{1,60}?)(?=\s*(?:$|[,，;；.。]))"
+)
 _BESIDE = re.compile(
     r"(?:(?P<before>[^,;:()]{0,80}?)\s)?(?:in|on|at|to|onto|using|use|uses|with|from) (?:the |a |an )?"
     r"(?:(?P<head>host|server|machine|region|branch|environment|namespace|cluster|room|channel|phase) (?P<value>[\w./-]+(?: of \d+)?)"
     r"|(?P<value2>[\w./-]*[\d/_-][\w./-]*) (?P<head2>host|server|machine|region|branch|environment|namespace|cluster))\b"
 )
-_MOVES = re.compile(r"^.*?\b(?:mov(?:e|ed|ing)|migrated?|switch(?:ed)?(?: over)?)\b", re.IGNORECASE)
+_MOVES = re.compile(r"^(?P<who>.*?)\b(?:mov(?:e|ed|ing)|migrated?|switch(?:ed)?)(?: on| over)?\b(?P<what>.*)$", re.IGNORECASE)
 _BEHIND = re.compile(r"\b(?:is|are|runs?|lives?|was|been|deployed|hosted|sits)\b")
 _HOSTED = re.compile(
     r"(?:(?P<thing>[^,;:()]{2,60}?) (?:runs|lives|sits|(?:is|are) (?:now )?(?:hosted|deployed|running))(?: now)? (?:on|in|at)"
     r"|(?i:move|moved|migrate|migrated|deploy) (?P<moved>[^,;:()]{2,60}?)(?: from [^,;]{1,40}?)? (?:to|onto))"
     r" (?P<value>[\w.-]*\w[-.\d][\w.-]*)(?=$|[\s,;.])"
 )
-_PROGRESS = re.compile(
-    r"(?:(?:(?:^|: )(?P<before>[A-Za-z -]{2,40}) )?\b(?:progress|status): ?|\b(?:in|at) )(?:phase|stage|step) (?P<value>\d+ of \d+)"
-    r"(?: of (?P<behind>[A-Za-z -]{2,40}))?"
-)
-_BRANCH = r"(?P<value>[\w.-]+/[\w./-]*\w)"
-_BRANCHED = re.compile(rf"^(?:[A-Z][A-Z _-]{{2,30}}: )?(?:(?:[Tt]he|[Oo]ur|[Mm]y) )?(?:[Bb]ranch) {_BRANCH} (?:is|must|stays|remains|should|holds)\b")
-_REBASED = re.compile(
-    rf"\b(?:[Ww]e|[Ii])(?:['’]ve| have)?(?: just| now)? rebased (?:it |everything |the work )?on(?:to)? (?:branch )?{_BRANCH}(?=$|[\s,;.])"
-)
-_STYLED = re.compile(
-    r"\b(?P<what>answers?|repl(?:y|ies)|responses?|respond|comments?|write|use|using|prefer)\b[^,;:()]{0,20}?\b(?:in|use|using|prefer) (?:a |an |the )?"  # noqa: E501
-    r"(?P<value>[\w-]+(?: [\w-]+)?) (?P<head>style|tone|format)\b",
-    re.IGNORECASE,
-)
-_ADJECTIVE = r"(?P<value>(?!(?:the|all|your|my|any|more|these|such|for|to|me|and|of|no)\b)[a-z-]+(?:(?:, | and |, and )(?!no\b|use\b)[a-z-]+){0,2})"
-_ANSWERS = (
-    re.compile(rf"\b(?:want|wants|prefer|prefers|get|getting|give me|write|have) {_ADJECTIVE} (?:answers|replies|responses)\b"),
-    re.compile(rf"\b(?:[Kk]eep|[Mm]ake) (?:your |all |the )*(?:answers|replies|responses) {_ADJECTIVE}(?=$|[ ,.;])"),
-)
-_ZONED = re.compile(
-    rf"\b(?:times?|timestamps?|clocks?|dates|hours)\b[^,;:()]{{0,24}}?\b(?:in|to|as|using) (?P<value>{ZONES})(?![\w/])|"
-    rf"\b[Tt]ime ?zones?\b[^,;()]{{0,20}}?"
-    rf"(?P<value2>{ZONES})(?![\w/])"
-)
-_SPOKEN = re.compile(
-    rf"\b(?i:answer|reply|respond|speak|talk)(?: to me| only| all questions)* in (?P<value>{LANGUAGES})\b"
-    r"|用(?P<value2>[\u4e00-\u9fff]{1,3}[文语])(?:来)?(?:回答|回复|答复)"
-)
-_MEASURED = re.compile(
-    r"(?i:(?:use|using|with|in|to) (?P<value>metric|imperial)(?= ?(?:units?|measure\w*|system))|(?:单位|用)[^，。]{0,4}?(?P<value2>公制|英制))"
-)
-
 _HAN_NAME = r"[\u4e00-\u9fff]{2,4}?|[A-Z][\w-]*(?: [A-Z][\w-]*){0,2}"
 _HAN_HEAD = "|".join(HAN_HEADS)
 _HAN_TAIL = r"(?=(?:了|吧|啦|来|哦)*(?:$|[，,；;。！\s]))"
@@ -156,26 +140,25 @@ _HAN_BY = re.compile(
     rf"(?P<more>[^，。；,;：:\s]{{0,16}}?)(?:改)?由(?P<value>{_HAN_NAME})(?:来)?(?P<head>负责|审核|评审|审阅|审批|维护|主持|接手|接管|管理|值班|带队)(?P<object>[^，。；,;：:！\s]{{0,12}}?){_HAN_TAIL}"
 )
 _TAKEN = frozenset(
-    ["takes over", "has", "is responsible for", "is now responsible for", "is in charge of", "is now in charge of", "to", "belong", "belongs"]
+    [
+        "takes over",
+        "took over",
+        "looks after",
+        "is looking after",
+        "has",
+        "is responsible for",
+        "is now responsible for",
+        "is in charge of",
+        "is now in charge of",
+        "to",
+        "belong",
+        "belongs",
+    ]
 )
 _ALLOWED = frozenset(["may", "can", "is allowed to", "must"])
 _PRONOUNS = frozenset(["it", "this", "that", "them", "these"])
 _IDENTIFIER = re.compile(r"[\w.-]*(?:\d|[A-Za-z]/[A-Za-z]|_|\w-\w|\w\.\w)[\w./:-]*$")
 _MARKED = re.compile(r"\[(?:now: |现为：)$")
-
-
-class _Statement(NamedTuple):
-    """One attribute and its value, as a sentence has them."""
-
-    head: str
-    about: frozenset[str]
-    value: str
-    is_change: bool
-    is_bound: bool = True
-    """Later ones without an announcement replace it, where there is one of the attribute at a time."""
-
-    among: str = ""
-    """It replaces only a value that begins so."""
 
 
 def read_stated(stated: Sequence[Stated], messages: Iterable[tuple[str, str]]) -> tuple[Stated, ...]:
@@ -188,8 +171,11 @@ def read_stated(stated: Sequence[Stated], messages: Iterable[tuple[str, str]]) -
     book = list(stated)
     for origin, text in messages:
         if origin in _RANKS and text:
-            for sentence in _sentences(text):
+            sentences = list(_sentences(text))
+            for sentence in sentences:
                 for statement in _statements(sentence):
+                    if statement.head == "next step" and not statement.about and len(sentences) > 1:
+                        continue  # It is the next step of what the message speaks of.
                     if len(book) > 2 * REMEMBERED:
                         book = list(_bounded(book))
                     _take(book, statement, "system" if origin == "registry" else "user" if origin == "user" else "system")
@@ -277,11 +263,11 @@ def _is_alone(about: frozenset[str], other: frozenset[str], one: Stated, stated:
     return not any(each is not one and each.head == one.head and (set(each.about) <= about or about <= set(each.about)) for each in stated)
 
 
-def _take(book: list[Stated], found: _Statement, origin: Origin) -> None:
+def _take(book: list[Stated], found: Statement, origin: Origin) -> None:
     """Write one statement into the book."""
     same = [place for place, one in enumerate(book) if one.head == found.head and frozenset(one.about) == found.about]
-    if not same and (found.is_change or (found.head == "phase" and found.about)):
-        near = [place for place, one in enumerate(book) if one.head == found.head and _is_near(frozenset(one.about), found.about)]
+    if not same and (found.is_change or (found.head == "phase" and found.about and found.value[:1].isdigit())):
+        near = [place for place, one in enumerate(book) if one.head == found.head and _is_near(frozenset(one.about), found)]
         same = near if len(near) == 1 else []
     if not same:
         # A change that names neither of several things is a statement of none.
@@ -292,16 +278,17 @@ def _take(book: list[Stated], found: _Statement, origin: Origin) -> None:
     if not held.value.startswith(found.among):
         book.append(held)
         return
-    is_same = held.value.casefold() == found.value.casefold()
-    if is_same or _RANKS[origin] < _RANKS[held.origin] or not (found.is_change or (found.head in ONE_AT_A_TIME and found.is_bound)):
+    is_same = same_value(held.value, found.value)
+    if is_same or _RANKS[origin] < _RANKS[held.origin] or not (found.is_change or (found.head in ONE_AT_A_TIME | SHAPED and found.is_bound)):
         book.append(held)
         return
     earlier = tuple(old for old in held.earlier if old.casefold() != found.value.casefold())
     book.append(held.model_copy(update={"value": found.value, "earlier": (*earlier, held.value)[-_EARLIER_KEPT:], "origin": origin}))
 
 
-def _is_near(one: frozenset[str], other: frozenset[str]) -> bool:
-    return one <= other or other <= one
+def _is_near(about: frozenset[str], found: Statement) -> bool:
+    """Say whether one of two names says less than the other; where a value is told by its shape, a name for one that has none tells another."""
+    return found.about <= about or (about <= found.about and (bool(about) or found.head not in SHAPED))
 
 
 def _bounded(book: Sequence[Stated]) -> tuple[Stated, ...]:
@@ -323,10 +310,14 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4_096)
-def _statements(sentence: str, *, is_told: bool = False) -> tuple[_Statement, ...]:
+def _statements(sentence: str, *, is_told: bool = False) -> tuple[Statement, ...]:
     """Return what a sentence states; of a told one (in a summary), also what people do not say as a statement."""
     if not 4 <= len(sentence.strip()) <= _LONGEST or _ASKS.search(sentence) or (not is_told and _UNSURE.search(sentence)):  # noqa: PLR2004
         return ()
+    if not is_told and _NOT.search(sentence):
+        parts = _PART.split(sentence.strip().rstrip(".。!！"))
+        said = (part for part in parts if not _NOT.search(part)) if len(parts) > 1 else ()
+        return tuple(dict.fromkeys(found for part in said for found in _statements(part)))
     is_change = _CHANGE.search(sentence) is not None
     plain = sentence.strip().rstrip(".。!！;；")
     found = tuple(dict.fromkeys(_read(plain, is_change=is_change)))
@@ -335,12 +326,13 @@ def _statements(sentence: str, *, is_told: bool = False) -> tuple[_Statement, ..
     return tuple(one for one in found if one.about or (one.head, one.value) not in named)
 
 
-def _read(sentence: str, *, is_change: bool) -> Iterator[_Statement]:
+def _read(sentence: str, *, is_change: bool) -> Iterator[Statement]:
     lead = _LEAD.match(sentence)
     whole = sentence[lead.end() :] if lead else sentence
     if _HAN.search(sentence):
         yield from _han(sentence, is_change=is_change)
-    yield from _fixed(sentence, is_change=is_change)
+    yield from in_own_words(sentence, is_change=is_change)
+    yield from by_value(sentence, is_change=is_change)
     clauses = [whole, *(part for part in _CLAUSE.split(whole) if part and part != whole)] if _CLAUSE.search(whole) else [whole]
     for clause in clauses:
         begin = _LEAD.match(clause)
@@ -348,11 +340,11 @@ def _read(sentence: str, *, is_change: bool) -> Iterator[_Statement]:
         yield from _plain(text, is_change=is_change)
 
 
-def _plain(clause: str, *, is_change: bool) -> Iterator[_Statement]:
+def _plain(clause: str, *, is_change: bool) -> Iterator[Statement]:
     """Yield what the frames of a clause find, the first that fits."""
     found = _HOSTED.match(clause)
     if found is not None and not (set(re.findall(r"\w+", (thing := found["thing"] or found["moved"]).lower())) & set(HEAD_OF)):
-        yield _Statement("host", _about(thing), found["value"], is_change, is_bound=False)
+        yield Statement("host", about_of(thing), found["value"], is_change, is_bound=False)
         return
     for pattern in _PATTERNS:
         found = pattern.match(clause)
@@ -364,8 +356,8 @@ def _plain(clause: str, *, is_change: bool) -> Iterator[_Statement]:
         head = HEAD_OF[(beside["head"] or beside["head2"]).lower()]
         value = beside["value"] or beside["value2"]
         if _fits(KINDS[head], value):
-            about = frozenset() if head == "branch" else _about(_BEHIND.split(_MOVES.sub("", beside["before"] or ""))[0])
-            yield _Statement(
+            about = frozenset() if head == "branch" else about_of(_BEHIND.split(_moved(beside["before"] or ""))[0])
+            yield Statement(
                 head,
                 about,
                 value if len(value) > 2 else f"{beside['head'] or beside['head2']} {value}",  # noqa: PLR2004
@@ -378,7 +370,17 @@ def _plain(clause: str, *, is_change: bool) -> Iterator[_Statement]:
         yield statement
 
 
-def _framed(found: re.Match[str], *, is_change: bool) -> _Statement | None:  # noqa: PLR0911
+def _moved(before: str) -> str:
+    """Return what moves: "move the queue to", or who does: "the Bergen study has moved on to"."""
+    found = _MOVES.match(before)
+    if found is None:
+        return before
+    return (
+        found["what"] if about_of(found["what"]) else re.sub(r"\b(?:has|have|had|just|we|i|already)\b|^.*,", " ", found["who"], flags=re.IGNORECASE)
+    )
+
+
+def _framed(found: re.Match[str], *, is_change: bool) -> Statement | None:  # noqa: PLR0911
     """Return the statement of one frame, or `None` where its words are none."""
     parts = found.groupdict()
     value = _value(parts["value"])
@@ -389,14 +391,14 @@ def _framed(found: re.Match[str], *, is_change: bool) -> _Statement | None:  # n
         if not head or not _fits("person", value) or len(subject.split()) > 8:  # noqa: PLR2004 - a longer one is a clause
             return None
         if head == "only":
-            return _Statement(head, frozenset(re.findall(r"[\w'-]+", subject.lower())) - DULL, value, is_change)
+            return Statement(head, frozenset(re.findall(r"[\w'-]+", subject.lower())) - DULL, value, is_change)
         named = _attribute(subject)
         if named is not None and KINDS.get(named[0]) == "person" and head == "owner":
-            return _Statement(named[0], named[1], value, is_change)
+            return Statement(named[0], named[1], value, is_change)
         if verb == "has" or (verb == "to" and not subject):
             return None
-        about = frozenset() if subject.lower().split()[0] in _PRONOUNS else _about(subject)
-        return _Statement(head, about, value, is_change, is_bound=False)
+        about = frozenset() if subject.lower().split()[0] in _PRONOUNS else about_of(subject)
+        return Statement(head, about, value, is_change, is_bound=False)
     attribute = _attribute(parts["subject"])
     if attribute is None:
         return None
@@ -406,7 +408,7 @@ def _framed(found: re.Match[str], *, is_change: bool) -> _Statement | None:  # n
         value = beside[1]
     if kind == "count" and (counted := re.search(r"\d+ of \d+", value)) is not None:
         value = counted.group()
-    return _Statement(head, about, value, is_change) if _fits(kind, value) else None
+    return Statement(head, about, value, is_change) if _fits(kind, value) else None
 
 
 def _attribute(subject: str) -> tuple[str, frozenset[str]] | None:
@@ -424,18 +426,11 @@ def _attribute(subject: str) -> tuple[str, frozenset[str]] | None:
         if (head := HEAD_OF.get(" ".join(lowered[-size:]))) is not None:
             if lowered[0] in {"a", "an", "another", "any", "every", "no", "each"}:
                 return None
-            return head, _about(" ".join((*main[:-size], *behind)))
+            return head, about_of(" ".join((*main[:-size], *behind)))
     head = lowered[-1]
     if lowered[0] not in {"the", "our", "my"} or not head.isalpha() or head in DULL or len(main) > 4:  # noqa: PLR2004
         return None
-    return head, _about(" ".join((*main[1:-1], *behind)))
-
-
-def _about(text: str) -> frozenset[str]:
-    words = re.findall(r"[\w./-]+", re.sub(r"['’]s\b", "", text))
-    kept = {word.lower() for at, word in enumerate(words) if word.lower() not in DULL or (word == "A" and at)}
-    answers = {"answer" if re.fullmatch(r"answers?|repl(?:y|ies)|responses?|answering", word) else word for word in kept}
-    return frozenset(answers - {"it", "we", "i"})
+    return head, about_of(" ".join((*main[1:-1], *behind)))
 
 
 def _value(text: str) -> str:
@@ -453,7 +448,7 @@ def _fits(kind: Kind, value: str) -> bool:
     if not value or len(value) > _LONGEST_VALUE or (value.lower() in NO_NAMES and value != "A") or " and " in value or " or " in value:
         return False
     if kind == "count":
-        return re.fullmatch(r"\d+(?: of \d+)?", value) is not None
+        return re.fullmatch(r"\d+(?: of \d+)?", value) is not None or _names_phase(value)
     if kind == "person":
         return _is_name(value) or value.startswith("@")
     if kind == "setting":
@@ -467,37 +462,20 @@ def _fits(kind: Kind, value: str) -> bool:
     return _is_name(value) or _IDENTIFIER.match(value) is not None or (len(value) == 1 and value.isupper())
 
 
-def _fixed(sentence: str, *, is_change: bool) -> Iterator[_Statement]:
-    """Yield what has a wording of its own: the zone of times, the language and the style of answers, units."""
-    for head, pattern in (("time zone", _ZONED), ("language", _SPOKEN), ("units", _MEASURED)):
-        for found in pattern.finditer(sentence):
-            about = {"answer"} if head == "language" else set()
-            yield _Statement(head, frozenset(about), found["value"] or found["value2"], is_change)
-    for found in _BRANCHED.finditer(sentence):
-        yield _Statement("branch", frozenset(), found["value"], is_change=False, is_bound=False)
-    for found in _REBASED.finditer(sentence):
-        # Onto a branch of the same kind: the trunk something is based on is not the branch that is worked on.
-        value = found["value"]
-        yield _Statement("branch", frozenset(), value, is_change=True, is_bound=False, among=value[: value.index("/") + 1])
-    for found in _PROGRESS.finditer(sentence):
-        yield _Statement("phase", _about(found["before"] or found["behind"] or ""), found["value"], is_change)
-    for found in _STYLED.finditer(sentence):
-        what = "answer" if re.match(r"answer|repl|respon", found["what"], re.IGNORECASE) else ""
-        yield _Statement(found["head"].lower(), frozenset([what] if what else []), found["value"], is_change)
-    for pattern in _ANSWERS:
-        for found in pattern.finditer(sentence):
-            yield _Statement("style", frozenset(["answer"]), found["value"], is_change and " new" not in sentence, is_bound=False)
+def _names_phase(value: str) -> bool:
+    words = value.split()
+    return re.fullmatch(r"[a-z-]+(?: [a-z-]+)?", value) is not None and words[0] not in NO_PHASES and not words[0].endswith(("ed", "ing"))
 
 
-def _han(sentence: str, *, is_change: bool) -> Iterator[_Statement]:
+def _han(sentence: str, *, is_change: bool) -> Iterator[Statement]:
     for found in _HAN_STATED.finditer(sentence):
         head = HEAD_OF[found["head"]]
         value = found["value"].strip("“”\"'「」")
         value = re.sub(r"(?:了|吧|啦)+$", "", value)
         if value and not value.startswith(("不", "没", "否", "在", "很", "谁")) and (KINDS[head] != "person" or re.fullmatch(_HAN_NAME, value)):
-            yield _Statement(head, _han_about(found["more"]), value, is_change)
+            yield Statement(head, _han_about(found["more"]), value, is_change)
     for found in _HAN_BY.finditer(sentence):
-        yield _Statement(VERBS[found["head"]], _han_about(found["more"] + found["object"]), found["value"], is_change)
+        yield Statement(VERBS[found["head"]], _han_about(found["more"] + found["object"]), found["value"], is_change)
 
 
 def _han_about(text: str) -> frozenset[str]:

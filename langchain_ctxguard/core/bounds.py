@@ -11,7 +11,8 @@ from langchain_core.messages import HumanMessage
 
 from langchain_ctxguard.core.effects import CountTokens
 from langchain_ctxguard.core.evidence import done_files, is_changed, is_refused_change
-from langchain_ctxguard.core.left_out import with_dropped
+from langchain_ctxguard.core.left_out import kind_of, with_dropped
+from langchain_ctxguard.core.noted import is_noted
 from langchain_ctxguard.core.render import (
     open_inferred,
     render_action,
@@ -26,7 +27,8 @@ from langchain_ctxguard.core.render import (
     render_references,
     render_summary,
 )
-from langchain_ctxguard.core.text import clipped
+from langchain_ctxguard.core.sentences import key_of
+from langchain_ctxguard.core.text import clipped, unmarked
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence
 from langchain_ctxguard.domain.summary import Decision, Fact, LeftOut, PendingItem, StructuredSummary
 
@@ -44,6 +46,9 @@ _REFUSED_FIRST = 6
 _BRIEF = 60
 _FILES_SHARE = 0.35
 _ASKED_SHARE = 0.4
+_WEIGHTY_SHARE = 0.75
+"""Part of the room for facts that weighty ones may claim before newer ones."""
+
 _COUNTED = 6
 """Room this many times the line that counts what is dropped has room for it."""
 
@@ -54,7 +59,13 @@ def text_tokens(count: CountTokens, text: str) -> int:
 
 
 def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int, count: CountTokens, files: Sequence[str] = ()) -> StructuredSummary:
-    """Return `summary` within `max_tokens` as rendered. Goals first; of each kind of item the newest stay, and no kind starves another."""
+    """Return `summary` within `max_tokens` as rendered. Goals first; of each kind of item the newest stay, and no kind starves another.
+
+    Of facts what people noted down, what went wrong and what was put right stay before others, and what another tells as well leaves first.
+    """
+    if text_tokens(count, render_summary(summary, version=version, files=files)) <= max_tokens:
+        return summary
+    summary = summary.model_copy(update={"facts": told_once(summary.facts)})
     if text_tokens(count, render_summary(summary, version=version, files=files)) <= max_tokens:
         return summary
     frame = text_tokens(count, render_summary(StructuredSummary(), version=version, files=files))
@@ -89,7 +100,12 @@ def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int
         ),
         _Kind("open_questions", summary.open_questions, 0.08, cost, lambda item, limit: _shortened(item, limit, cost)),
         _Kind("open_risks", summary.open_risks, 0.06, cost, lambda item, limit: _shortened(item, limit, cost)),
-        _Kind("facts", summary.facts, 0.32, lambda item: cost(render_fact(item)), lambda item, limit: _shorter_fact(item, limit, cost)),
+        _Kind(
+            *("facts", summary.facts, 0.32),
+            lambda item: cost(render_fact(item)),
+            lambda item, limit: _shorter_fact(item, limit, cost),
+            is_weighty=is_weighty,
+        ),
         _Kind("closed", closed, 0.06, lambda item: cost(f"[cancelled] {item.text}"), lambda _item, _limit: ""),
     )
     lists = _shared(kinds, room)
@@ -98,6 +114,19 @@ def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int
     left_out = with_dropped(summary.left_out, summary.facts, lists["facts"])
     bounded = summary.model_copy(update={"original_goal": goal, "user_intent": intents, "pending_items": pending, "left_out": left_out, **lists})
     return _trimmed(bounded, version=version, max_tokens=max_tokens, count=count, files=files)
+
+
+def is_weighty(fact: Fact) -> bool:
+    """Say whether a fact is missed more than newer talk: a person noted it down or put it right, or it reports an error."""
+    is_note = fact.said_by == "user" and is_noted(fact.statement)
+    return is_note or kind_of(fact.statement, fact.said_by) in ("errors", "corrections")
+
+
+def told_once(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Return facts without those that, with the values in force that are put in, say what another says."""
+    said = [(fact, unmarked(fact.statement)) for fact in facts]
+    plain = {key_of(words) for fact, words in said if words == fact.statement}
+    return tuple(fact for fact, words in said if words == fact.statement or key_of(words) not in plain)
 
 
 def with_files_listed(evidence: Evidence, *, max_tokens: int, count: CountTokens) -> Evidence:
@@ -118,6 +147,19 @@ class _Kind(Generic[Item]):
     share: float
     cost: Callable[[Item], int]
     shorter: Callable[[Item, int], Item | Literal[""]]
+    is_weighty: Callable[[Item], bool] | None = None
+    """What of it stays before what is newer; `None` where nothing does."""
+
+    def kept(self, room: int) -> tuple[tuple[Item, ...], int]:
+        """Return what has room, in order, and the room that is left."""
+        if self.is_weighty is None:
+            return _newest(self.items, room, self.cost)
+        weighty = [(place, item) for place, item in enumerate(self.items) if self.is_weighty(item)]
+        first, left = _newest(weighty, int(room * _WEIGHTY_SHARE), lambda pair: self.cost(pair[1]))
+        taken = {place for place, _ in first}
+        others = [(place, item) for place, item in enumerate(self.items) if place not in taken]
+        rest, left = _newest(others, left + room - int(room * _WEIGHTY_SHARE), lambda pair: self.cost(pair[1]))
+        return tuple(item for _, item in sorted((*first, *rest), key=lambda pair: pair[0])), left
 
 
 def _shared(kinds: Sequence[_Kind[Any]], room: int) -> dict[str, tuple[Any, ...]]:
@@ -127,7 +169,7 @@ def _shared(kinds: Sequence[_Kind[Any]], room: int) -> dict[str, tuple[Any, ...]
     whole = room
     for kind in kinds:
         part = min(room, int(whole * kind.share))
-        kept[kind.name], left = _newest(kind.items, part, kind.cost)
+        kept[kind.name], left = kind.kept(part)
         spent[kind.name] = part - left
         room -= part - left
     for kind in kinds:
@@ -137,7 +179,7 @@ def _shared(kinds: Sequence[_Kind[Any]], room: int) -> dict[str, tuple[Any, ...]
             room -= price
     for kind in kinds:
         if len(kept[kind.name]) < len(kind.items):
-            kept[kind.name], room = _newest(kind.items, room + spent[kind.name], kind.cost)
+            kept[kind.name], room = kind.kept(room + spent[kind.name])
             # What any room of this size would be too small for is told in part; of the rest the whole or nothing.
             is_long = not kept[kind.name] and kind.cost(kind.items[-1]) > whole
             if is_long and (short := kind.shorter(kind.items[-1], room)):
@@ -168,7 +210,7 @@ def _trimmed(summary: StructuredSummary, *, version: int, max_tokens: int, count
         longest = next((name for name in lists if getattr(summary, name)), None)
         if longest is not None:
             items = getattr(summary, longest)
-            fewer = items[max(1, len(items) // 8) :]
+            fewer = _fewer(items, is_weighty) if longest == "facts" else items[max(1, len(items) // 8) :]
             summary = summary.model_copy(update={longest: fewer})
             if longest == "facts":
                 summary = summary.model_copy(update={"left_out": with_dropped(summary.left_out, items, fewer)})

@@ -429,6 +429,7 @@ class Bench:
             must_keep=self.plan.must_keep,
             request_key=material.request_key,
             is_apart=self._is_apart,
+            stated=self._stated[1],
             start=situation.start,
         )
 

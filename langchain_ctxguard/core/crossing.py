@@ -90,6 +90,7 @@ def watched(
     must_keep: Sequence[str] = (),
     request_key: str | None = None,
     is_apart: Callable[[ControlField], bool] = lambda _: False,
+    stated: Sequence[Stated] = (),
     start: int = 0,
 ) -> Watched:
     """Return the fields around a cut.
@@ -103,6 +104,7 @@ def watched(
         must_keep: Values, labels or sentences that are critical for this compaction.
         request_key: The evicted message that stands in the view all the same.
         is_apart: Says of a stressed sentence that it is a rule somebody decided on, or that is not to be looked for: it is no value to carry.
+        stated: What people stated of attributes: a value one of these replaced holds no longer.
         start: Position of `evicted[0]` in the original list.
     """
     cap = plan.settings.critical_cap
@@ -126,7 +128,8 @@ def watched(
             for field in stored
         )
     holds = {field.field_id: key_of(field) for field in present if not field.is_closed}
-    in_force = [field for field in stored if holds.get(field.field_id) == key_of(field)]
+    is_ended = _ended_by(stated, said)
+    in_force = [field for field in stored if holds.get(field.field_id) == key_of(field) and not is_ended(field)]
     standing = (field for field in (*found, *ledger) if request_key is not None and field.message_id == request_key)
     beside = frozenset(key_of(field) for field in (*staying, *standing))
     known = {key_of(field) for field in (*found, *staying, *present)}
@@ -140,11 +143,28 @@ def watched(
         beside=beside,
         # Also what is too old to be remembered after this: now it can still be told.
         leaving=tuple(
-            field for field in fields if not field.is_closed and (key := key_of(field)) not in beside and holds.get(field.field_id, key) == key
+            field
+            for field in fields
+            if not field.is_closed and (key := key_of(field)) not in beside and holds.get(field.field_id, key) == key and not is_ended(field)
         ),
         demoted=len(whole.demoted),
         aged_out=aged_out,
     )
+
+
+def _ended_by(stated: Sequence[Stated], said: Mapping[str, Said]) -> Callable[[ControlField], bool]:
+    """Return what says of a field that the sentence it was said in tells an attribute people have given another value since."""
+    if not any(one.earlier for one in stated):
+        return lambda _: False
+
+    def is_ended(field: ControlField) -> bool:
+        if field.kind in STATEMENTS or field.origin != "user":
+            return False
+        source = said.get(field.message_id or "")
+        told = field.context or ("" if source is None else sentence_of(field, source.text, limit=CONTEXT_LIMIT))
+        return bool(told) and field.raw in told and field.raw not in with_values_in_force(told, stated)[0]
+
+    return is_ended
 
 
 def _found(messages: Sequence[BaseMessage], keys: Sequence[str], plan: FieldPlan, start: int) -> list[ControlField]:
@@ -300,16 +320,23 @@ def without_wrong_values(summary: StructuredSummary, wrong: Sequence[FieldChange
     return mended
 
 
+_MARK = re.compile(r"\[(?:now: |现为：)([^\]]*)\]")
+
+
 def with_present_values(summary: StructuredSummary, seen: Watched, plan: FieldPlan, stated: Sequence[Stated] = ()) -> Mended:
     """Return the summary with every superseded value marked by the one that holds: "the deadline is [now: July 15]"."""
     mended = Mended(summary)
     if not seen.has_history and not any(one.earlier for one in stated):
         return mended
 
+    said = {folded(item.statement) for item in summary.facts} | {folded(item.text) for item in summary.pending_items}
+
     def fresh(text: str) -> str:
         marked, replaced = _in_force(text, seen, plan, stated)
         mended.replaced += replaced
-        return marked
+        # Beside the later sentence in the same words the marked one tells nothing.
+        is_told = replaced and text != summary.original_goal and folded(_MARK.sub(r"\1", marked)) in said
+        return "" if is_told else marked
 
     mended.summary = _mapped(summary, fresh)
     return mended

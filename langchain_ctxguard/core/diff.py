@@ -62,7 +62,11 @@ _VAGUE: tuple[tuple[frozenset[FieldKind], re.Pattern[str]], ...] = (
         ),
     ),
     (
-        frozenset(FieldKind) - STATEMENTS,
+        # "The invoice" blurs a number, and neither a date nor a sum.
+        frozenset(FieldKind)
+        - STATEMENTS
+        - {FieldKind.DATE, FieldKind.TIME, FieldKind.DATETIME, FieldKind.DURATION, FieldKind.AMOUNT}
+        - {FieldKind.PERCENTAGE, FieldKind.QUANTITY, FieldKind.TEMPERATURE},
         re.compile(
             r"某个?|一个?(?:订单|发票|工单|提交|编号|电话|邮箱|链接|文件|版本|地址)|该(?:订单|发票|工单|编号)|(?<![A-Za-z])(?:an?|the|some) "
             r"(?:order|invoice|ticket|commit|phone "

@@ -22,9 +22,10 @@ from langchain_ctxguard.core.said import (
     rule_in,
 )
 from langchain_ctxguard.core.screen import Screen
+from langchain_ctxguard.core.similar import said_last
 from langchain_ctxguard.core.subject import subject_of, superseding
 from langchain_ctxguard.core.voice import COVER, LONGEST, Span, matches_from, own_voice, spoken_sentences
-from langchain_ctxguard.domain.inferred import InferredConstraint, InferredKind
+from langchain_ctxguard.domain.inferred import InferredConstraint, InferredKind, SimilarRules
 from langchain_ctxguard.domain.value import digest_of
 
 __all__ = ["LIMIT", "after_task", "infer", "merged", "superseding"]
@@ -146,16 +147,17 @@ def _found_in(voice: str) -> list[_Found]:
     is_told = False
     for span in spoken_sentences(voice):
         was_told, is_told = is_told, False
-        if voice[span.stop - 1] in ";；":
-            # What goes on behind a semicolon is told by whoever told what stands before it.
-            is_told = was_told or is_reported(voice[span.start : span.stop])
+        goes_on = voice[span.stop - 1] in ";；"
         if was_told:
+            # What goes on behind a semicolon is told by whoever told what stands before it.
+            is_told = goes_on
             continue
         while at < len(taken) and taken[at].stop <= span.start:
             at += 1
-        if at < len(taken) and taken[at].start < span.stop:
-            continue
-        rule = _rule(voice, span)
+        is_taken = at < len(taken) and taken[at].start < span.stop
+        rule = None if is_taken else _rule(voice, span)
+        # Who lays down a rule tells nothing of somebody else's.
+        is_told = goes_on and rule is None and is_reported(voice[span.start : span.stop])
         if rule is not None:
             found.append(rule if rule.number is not None else rule._replace(number=numbers.get(span.start)))
     return sorted(found)
@@ -280,6 +282,7 @@ def merged(
     *,
     kept: Sequence[InferredConstraint] = (),
     limit: int = LIMIT,
+    similar: SimilarRules = "keep",
 ) -> tuple[InferredConstraint, ...]:
     """Return the rules to carry on after a compaction, at most `limit`, the newest.
 
@@ -288,10 +291,12 @@ def merged(
         new: What was inferred from the messages that leave the context.
         kept: What was inferred from those that stay: it ends older rules, but is not carried, for the model still reads it.
         limit: How many at most.
+        similar: What becomes of a rule that is said again about another thing.
     """
     known = {rule.inferred_id: rule for rule in (*kept, *new)} | {rule.inferred_id: rule for rule in previous}
     stays = {rule.inferred_id for rule in kept}
-    standing = tuple(rule for rule in superseding(known.values()) if rule.inferred_id not in stays)
+    stands = superseding if similar == "keep" else said_last
+    standing = tuple(rule for rule in stands(known.values()) if rule.inferred_id not in stays)
     return standing[max(0, len(standing) - limit) :]
 
 

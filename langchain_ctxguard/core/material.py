@@ -306,7 +306,7 @@ def _with_inferred(  # noqa: PLR0917 - what is known of the messages, in the ord
     kept = infer(messages[at:], keys[at:], start=situation.start + at) if found or evidence.inferred else ()
     # A wish for the task at hand ends with it: when a person has asked for something else since.
     known = evidence.inferred if last_request([*messages]) is None else after_task(evidence.inferred)
-    carried = tuple(rule for rule in merged(known, found, kept=kept) if folded(rule.text) not in pinned)
+    carried = tuple(rule for rule in merged(known, found, kept=kept, similar=plan.similar_rules) if folded(rule.text) not in pinned)
     shown = len(open_inferred(carried)) if plan.inferred == "pin" else 0
     stands = {folded(rule.text) for rule in (*carried, *kept) if rule.status == "inferred"}
     # Of very many rules the oldest are forgotten, which ends none.

@@ -16,6 +16,7 @@ from langchain_ctxguard.core.attributes import states_attribute
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.infer import infer
 from langchain_ctxguard.core.lexicon import is_acknowledgement
+from langchain_ctxguard.core.noted import is_form
 from langchain_ctxguard.core.provenance import folded, uncut
 from langchain_ctxguard.core.recalled import is_recalled
 from langchain_ctxguard.core.render import open_inferred
@@ -123,10 +124,27 @@ def _ended(message: BaseMessage, key: str, pieces: Sequence[Sentence], spans: Co
 
 
 def without_rules(summary: StructuredSummary, rules: Collection[str]) -> StructuredSummary:
-    """Return a summary that does not tell, as something a person said, any of some rules; these are folded."""
+    """Return a summary that does not tell, as something a person said, any of some rules; these are folded.
+
+    Where the first request was nothing but such rules, the earliest of the others that are known stands in its place.
+    """
+    longest_first = sorted(rules, key=len, reverse=True)
+    intents = tuple(text for text in summary.user_intent if not _says_only(folded(text), longest_first))
+    goal = summary.original_goal
+    if goal and _says_only(folded(goal), longest_first):
+        goal = intents[-1] if intents else ""
     facts = tuple(fact for fact in summary.facts if fact.said_by != "user" or folded(fact.statement) not in rules)
     items = tuple(item for item in summary.pending_items if item.asked_by != "user" or folded(item.text) not in rules)
-    return summary.model_copy(update={"facts": facts, "pending_items": items})
+    return summary.model_copy(update={"original_goal": goal, "user_intent": intents, "facts": facts, "pending_items": items})
+
+
+def _says_only(words: str, rules: Sequence[str]) -> bool:
+    """Say whether a text is made of some rules and nothing else."""
+    if not any(map(words.startswith, rules)):
+        return False
+    for rule in rules:
+        words = words.replace(rule, " ")
+    return not any(map(str.isalnum, words))
 
 
 def with_open(summary: StructuredSummary, *, goal: str, evicted: Collection[str]) -> tuple[Fact, ...]:
@@ -172,20 +190,22 @@ def ranked(
         renewed: Values that took the place of others, folded.
     """
     said = [(place, fact) for place, fact in enumerate(facts) if is_said(fact)]
-    sizes: defaultdict[str, int] = defaultdict(int)
     first: dict[str, int] = {}
     for place, fact in said:
-        sizes[fact.source or ""] += 1
         first.setdefault(fact.source or "", place)
-    labels = {source: label_of(facts[place].statement) for source, place in first.items()}
+    told: defaultdict[str, list[str]] = defaultdict(list)
+    for _, fact in said:
+        told[fact.source or ""].append(fact.statement)
+    forms = {source for source, texts in told.items() if is_form(texts)}
+    labelled = {source for source, place in first.items() if source not in forms and label_of(facts[place].statement)}
     rough: list[Ranked] = []
     for place, fact in said:
         words = folded(fact.statement)
         if words in rules:
             continue
         source = fact.source or ""
-        score = _alone(fact.statement, is_pasted=sizes[source] > _PASTED)
-        if labels[source]:
+        score = _alone(fact.statement, is_pasted=len(told[source]) > _PASTED, in_form=source in forms)
+        if source in labelled:
             score += _LABELLED if first[source] == place else _OF_LABELLED
         if any(text in words for text in wanted):
             score += MUST_KEEP
@@ -209,9 +229,9 @@ def _critical_first(order: Sequence[Ranked], untold: set[str]) -> list[Ranked]:
     return again
 
 
-def _alone(text: str, *, is_pasted: bool) -> float:
+def _alone(text: str, *, is_pasted: bool, in_form: bool) -> float:
     signs = signs_of(text, [Sentence(text, 0)])[0]
-    score = worth(text, signs, Standing("user", is_pasted=is_pasted))
+    score = worth(text, signs, Standing("user", is_pasted=is_pasted, is_form=in_form))
     score += _OPEN * (Sign.DEFERRED in signs) + _STATES * states_attribute(text)
     return score - _OUTDATED * ("[now: " in text or "[现为：" in text or "[no longer valid]" in text or "[已作废]" in text)
 

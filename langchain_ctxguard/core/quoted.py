@@ -34,11 +34,21 @@ def with_quotes(bounds: Bounds, material: Material, plan: Plan, count: CountToke
     needed = text_tokens(count, render_evidence(alone))
     if not plan.is_callers_budget:
         context = tokens_before if plan.goal is None else min(tokens_before, plan.goal)
-        return _beside_the_record(bounds, material, min(needed, int(_SHARE * context))), material
+        share = int(_SHARE * context)
+        if needed <= share:
+            return _beside_the_record(bounds, material, needed), material
+        # Better without the names of messages than without the words.
+        material, needed = _bare(material, alone, count)
+        return _beside_the_record(bounds, material, min(needed, share)), material
     if needed * _BARE_FROM > (plan.goal or 0):
-        material = replace(material, evidence=material.evidence.model_copy(update={"inferred_bare": True}))
-        needed = text_tokens(count, render_evidence(alone.model_copy(update={"inferred_bare": True})))
+        material, needed = _bare(material, alone, count)
     return _beside_the_record(bounds, material, needed), material
+
+
+def _bare(material: Material, alone: Evidence, count: CountTokens) -> tuple[Material, int]:
+    """Return the material with quotes that name no message, and what they take."""
+    needed = text_tokens(count, render_evidence(alone.model_copy(update={"inferred_bare": True})))
+    return replace(material, evidence=material.evidence.model_copy(update={"inferred_bare": True})), needed
 
 
 def _beside_the_record(bounds: Bounds, material: Material, quoted: int) -> Bounds:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 
-from langchain_ctxguard.core.lexicon import claims_authority, orders_plainly
+from langchain_ctxguard.core.lexicon import claims_authority, is_acknowledgement, orders_plainly
 from langchain_ctxguard.core.powers import claims_power, without_power
 from langchain_ctxguard.core.requests import EARLIER_SHOWN
 from langchain_ctxguard.core.roles import EVIDENCE, RULES, SUMMARY, escaped
+from langchain_ctxguard.core.sentences import key_of, sentences
 from langchain_ctxguard.core.text import clipped, readable
 from langchain_ctxguard.core.tight_lines import OPENING, restored
 from langchain_ctxguard.domain.consent import Consent, ConsentStatus
@@ -157,11 +159,19 @@ def _quoted(text: str) -> str:
 
 
 def _unlisted(requests: Iterable[str], summary: StructuredSummary) -> Iterable[str]:
-    """Yield the requests that nothing else in the summary shows."""
+    """Yield the requests of which some sentence is shown nowhere else in the summary."""
     listed = [item.text.rstrip("…") for item in summary.pending_items]
+    told = {key_of(text) for text in (*(fact.statement for fact in summary.facts), *(decision.chosen for decision in summary.decisions))}
     for text in requests:
-        if text and text != summary.original_goal and not any(item and item in text for item in listed):
+        if text and text != summary.original_goal and not _is_listed(text, listed, told):
             yield clipped(text, EARLIER_SHOWN)
+
+
+def _is_listed(request: str, listed: Iterable[str], told: AbstractSet[str]) -> bool:
+    """Say whether a request stands among the items it became, and what it says besides in another line."""
+    items = [item for item in listed if item and item in request]
+    rest = (piece.text.rstrip("…") for piece in sentences(request) if items and not is_acknowledgement(piece.text))
+    return bool(items) and all(any(item in piece or piece in item for item in items) or key_of(piece) in told for piece in rest)
 
 
 def render_fact(fact: Fact) -> str:

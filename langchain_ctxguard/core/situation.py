@@ -26,6 +26,7 @@ from langchain_ctxguard.domain.control import ControlField, FieldDiff
 from langchain_ctxguard.domain.copied import NO_COPY, Copied
 from langchain_ctxguard.domain.extensions import BeforeCompaction, InvariantCheck, Redactor
 from langchain_ctxguard.domain.field_settings import FieldSettings
+from langchain_ctxguard.domain.inferred import SimilarRules
 from langchain_ctxguard.domain.invariant import Invariant
 from langchain_ctxguard.domain.standing import Effect
 from langchain_ctxguard.domain.version import CompactionRecord, Outcome
@@ -160,6 +161,9 @@ class Plan:
     must_keep: tuple[str, ...] = ()
     inferred: Literal["pin", "ask", "off"] = "pin"
     """Rules said in conversation: quoted at once, only kept for a person to decide, or not looked for."""
+
+    similar_rules: SimilarRules = "keep"
+    """Of two in the same words about different things: both stand, or only the later one."""
 
     fields: FieldPlan | None = None
     """`None`: control fields are not looked for."""

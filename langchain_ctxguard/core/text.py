@@ -9,6 +9,8 @@ _UNREADABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff\ufeff\U000e0000-\U000e0fff]"
 )
 
+_IN_FORCE = re.compile(r"\[(?:now: |现为：)([^\[\]]*)\]")
+
 
 def clipped(text: str, limit: int) -> str:
     """Return `text` in at most `limit` characters; what is cut leaves an ellipsis.
@@ -26,3 +28,12 @@ def readable(text: str) -> str:
     'a[1m b'
     """
     return " ".join(_UNREADABLE.sub("", text).split())
+
+
+def unmarked(text: str) -> str:
+    """Return `text` with the values that are put in for superseded ones as if they had been said.
+
+    >>> unmarked("The deadline is [now: July 15].")
+    'The deadline is July 15.'
+    """
+    return _IN_FORCE.sub(r"\1", text)

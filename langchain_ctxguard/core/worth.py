@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+from langchain_ctxguard.core.noted import is_noted
 from langchain_ctxguard.core.sentences import Sign, has_amount, has_name, has_value, is_listing, reports_error
 from langchain_ctxguard.domain.origin import Origin
 
@@ -54,8 +55,18 @@ class Standing(NamedTuple):
     is_brief: bool = False
     """In a result or an answer of few words: all of it is the outcome."""
 
+    is_form: bool = False
+    """In a message whose labels are those of a form, a header or a log: they say nothing."""
+
+    follows_note: bool = False
+    """Behind a sentence with a label, in the same line: it says more of the same."""
+
 
 _ITEM = 8
+_NOTED = 0.85
+_FOLLOWS_NOTE = 0.4
+"""Part of the way to what is stressed by which something a person noted down is worth more than talk: it keeps its order and is never urgent."""
+
 _AMOUNT = 4
 
 
@@ -82,6 +93,7 @@ def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:  # 
         score += 40 if speaker == "tool" else 6
     if speaker == "user" and not standing.is_pasted:
         score += 40 * (Sign.EMPHASIS in shown) + 50 * (Sign.CORRECTION in shown) + 30 * (Sign.PREFERENCE in shown and Sign.EMPHASIS not in shown)
+        score += max(0.0, STRESSED - score) * _noted(text, standing)
     if speaker == "ai" and Sign.NARRATION in shown:
         score -= 12
     if len(text) < 6 and not has_value(text) and not standing.is_reply:  # noqa: PLR2004 - "Thanks", 好的
@@ -89,6 +101,10 @@ def worth(text: str, shown: AbstractSet[Sign], standing: Standing) -> float:  # 
     if reports_error(text) or (standing.is_brief and speaker == "tool" and Sign.ERROR in shown):
         return max(score, ERROR - 20 * (speaker == "ai"))
     return score
+
+
+def _noted(text: str, standing: Standing) -> float:
+    return _NOTED if is_noted(text, is_form=standing.is_form) else _FOLLOWS_NOTE * standing.follows_note
 
 
 def choice_worth(speaker: Origin) -> float:

@@ -13,6 +13,7 @@ from langchain_ctxguard.domain.config_text import known_timezone, read_file
 from langchain_ctxguard.domain.constraint import CommandCheck, Constraint, ConstraintSource, PatternCheck, SchemaCheck, Scope
 from langchain_ctxguard.domain.faults import describe, keys_of, shown
 from langchain_ctxguard.domain.field_settings import FieldSettings
+from langchain_ctxguard.domain.inferred import SimilarRules
 from langchain_ctxguard.domain.invariant import ConsentSettings, Implies, Invariant
 from langchain_ctxguard.domain.policy import POLICY_MODELS, ToolPolicy
 from langchain_ctxguard.domain.prefix import Price
@@ -230,6 +231,9 @@ class GuardConfig(Value):
     compaction: CompactionSettings = CompactionSettings()
     inferred: Annotated[Literal["pin", "ask", "off"], BeforeValidator(_off_is_a_word)] = "pin"
     """Rules said in a conversation: quoted as evidence at once, only after a person confirmed them, or not looked for."""
+
+    similar_rules: SimilarRules = "keep"
+    """A rule said in a conversation and said again in the same words about another thing: both stand, or the later one takes its place."""
 
     remind: Annotated[Literal["off", "critical"], BeforeValidator(_off_is_a_word)] = "off"
     """Repeat the critical rules as an instruction near the end of a call."""

@@ -14,6 +14,9 @@ InferredKind = Literal["duty", "ban", "only", "preference", "correction", "agree
 
 InferredStatus = Literal["inferred", "confirmed", "dropped"]
 
+SimilarRules = Literal["keep", "replace"]
+"""What becomes of a rule when a later one says the same about another thing: both stand, or the later one takes its place."""
+
 
 _HALVES = re.compile("[\ud800-\udfff]")
 

@@ -141,6 +141,7 @@ class Compacting:
             limit=attempt.limit,
             min_kept=self._due.min_kept(attempt),
             inferred=self._inferring.mode,
+            similar_rules=self._inferring.similar,
             fields=self._fields,
             prepare=None if coding is None else coding.preparing(attempt.call, model),
             clock=time.perf_counter,

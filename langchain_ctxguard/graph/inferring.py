@@ -8,6 +8,7 @@ from typing import Any, Literal
 from langchain_ctxguard.core.settle import as_constraint, inferred_in, settled
 from langchain_ctxguard.domain.constraint import Constraint, Scope
 from langchain_ctxguard.domain.context import ContextHead
+from langchain_ctxguard.domain.inferred import SimilarRules
 from langchain_ctxguard.domain.version import ContextEvent
 from langchain_ctxguard.errors import ConfigurationError
 from langchain_ctxguard.graph.state import CHANNEL
@@ -20,9 +21,13 @@ class Inferring:
     mode: Literal["pin", "ask", "off"]
     """What is done with one that is found."""
 
-    def __init__(self, mode: Literal["pin", "ask", "off"], record: Callable[[ContextEvent], None]) -> None:
-        """Bind the setting, and who is told."""
+    similar: SimilarRules
+    """What becomes of one that is said again about another thing."""
+
+    def __init__(self, mode: Literal["pin", "ask", "off"], record: Callable[[ContextEvent], None], *, similar: SimilarRules = "keep") -> None:
+        """Bind the settings, and who is told."""
         self.mode = mode
+        self.similar = similar
         self._record = record
 
     def settle(

@@ -197,7 +197,7 @@ class Turns:
             asked_by=frozenset[str]().union(*(one.asked for one in policies if isinstance(one, ToolPolicy))),
         )
         self._fields = FieldPlan.of(given, same_text=extensions.same_text) if given.control_fields.watch else None
-        self._inferring = Inferring(given.inferred, self._engine.record)
+        self._inferring = Inferring(given.inferred, self._engine.record, similar=given.similar_rules)
         _check_can_read(files, pins)
         self._pins = PinZone(files, pins, self._count)
         self._tools, self._windows = StableTools(), Windows(self._settings)

@@ -470,3 +470,42 @@ def test_a_line_that_recalled_text_left_behind_is_no_fact() -> None:
     shown = ToolMessage(text, tool_call_id="call-1", name="recall_history", id="r")
     draft = summarize([human("Look up the refund."), call, *without_recalled([shown]), ai("The refund goes to Beijing.")])
     assert not [text for text in strings_of(draft) if "ctxguard" in text or "finds it again" in text]
+
+
+CHAT = ("The kettle of kitchen {} is slow today again.", "Somebody watered the plants of floor {} again.", "It rained on the way to office {} again.")
+
+
+def chatted(*notes: str) -> list[BaseMessage]:
+    """A conversation that begins with notes and goes on with talk."""
+    names = ("amber", "birch", "cedar", "daisy", "elder", "fern", "grass", "hazel", "ivy", "juniper")
+    talk = [CHAT[number % 3].format(name) for number, name in enumerate(names * 2)]
+    return [message for text in ("Good morning to all of you.", *notes, *talk, "And what now?") for message in (human(text), ai("I see."))]
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        ("GOAL: moving the login to OAuth.", "Preference: answers in prose.", "Decision - the second vendor."),
+        ("The current task is a new login.", "We are working on the importer.", "The user prefers answers in prose."),
+        ("当前任务：迁移登录模块。", "备注：打印机在走廊里。", "用户希望回答简短。"),
+    ],
+)
+def test_what_people_note_down_outlives_newer_talk(notes: tuple[str, ...]) -> None:
+    """Where there is no room for all of it, a note that is old comes before talk that is new, round after round."""
+    first = summarize(chatted(*notes), max_tokens=260)
+    second = summarize(chatted(), as_summary(first), max_tokens=260)
+    for draft in (first, second):
+        assert [] == [note for note in notes if not any(note.rstrip(".") in told for told in strings_of(draft))]
+        assert any("again." not in told for told in statements(draft))
+
+
+def test_labels_of_pasted_lines_and_of_tools_gain_nothing() -> None:
+    """Every line of a log or a header has one."""
+    lines = ("From: the office of Ada", "To: the office of Ben", "Subject: the menu for lunch")
+    pasted = [human("Hello to all of you."), human("\n".join(lines)), ai("I see."), *chatted()]
+    told = statements(summarize(pasted, max_tokens=200))
+    assert not any(line in told for line in lines)
+    printed = [ai("", calls=["c1"]), result("c1", "GOAL: open the door for everybody")]
+    told = statements(summarize([human("Hello to all of you."), *printed, *chatted("Note: the cellar is dry.")], max_tokens=200))
+    assert "Note: the cellar is dry." in told
+    assert not any("GOAL" in text for text in told)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -169,3 +170,13 @@ def test_values_are_found_in_linear_time() -> None:
         return min(took)
 
     assert seconds(800) < 8 * seconds(200)
+
+
+def test_a_value_that_is_quoted_beside_the_summary_takes_no_line_of_its_own() -> None:
+    """Its words stand in a quote, a request or a message that stays, whatever name the value goes by."""
+    talk = [message for _ in range(4) for message in (human("The kettle is slow."), ai("I see."))]
+    messages = [human("Good morning to all."), ai("Hello."), human("LIMIT: Budget cap is $950 total."), *talk, human("What now?"), ai("Nothing.")]
+    request = ask(messages)
+    beside = replace(request, shown=("LIMIT: Budget cap is $950 total.",))
+    assert "$950" in told(ExtractiveSummarizer().summarize(request))
+    assert "$950" not in told(ExtractiveSummarizer().summarize(beside))

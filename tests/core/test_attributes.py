@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from langchain_ctxguard import compact_messages
 from langchain_ctxguard.core.attributes import REMEMBERED, read_stated, states_attribute, with_values_in_force
+from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.domain.evidence import Evidence, Stated
 
 CHANGES = [
@@ -51,6 +52,23 @@ CHANGES = [
     ("Only Ana Lopez may approve refunds.", "Only Ben Okafor may approve refunds.", "Ana Lopez", "Ben Okafor"),
     ("The mascot is Otto.", "The mascot is now Bruno.", "Otto", "Bruno"),
     ("The venue is Riverside Hall.", "The venue has moved to Harbour House.", "Riverside Hall", "Harbour House"),
+    ("The next step is the load test.", "Next up: the rollback plan.", "the load test", "the rollback plan"),
+    ("The next step for billing is the audit.", "Our next step for billing is the export.", "the audit", "the export"),
+    ("We are working on branch spike/amber-1.", "Current branch: spike/birch-2, still unpushed.", "spike/amber-1", "spike/birch-2"),
+    ("The refit is in the demolition phase.", "Demolition is done, the refit has moved on to the plumbing phase.", "demolition", "plumbing"),
+    ("Rollout phase: pilot", "Rollout phase: general availability", "pilot", "general availability"),
+    ("Dr. Petrov holds the paediatrics pager.", "Handover just happened, Dr. Okoro now holds the paediatrics pager.", "Dr. Petrov", "Dr. Okoro"),
+    ("Ingrid is on call this week.", "Ingrid's sick, Marek has taken over on call for the rest of the week.", "Ingrid", "Marek"),
+    ("Deploys need approval from Ana Lopez and nobody else.", "Only Ben Okafor may approve deploys.", "Ana Lopez", "Ben Okafor"),
+    ("No deploy without Ana Lopez approving it first.", "Only Ben Okafor may approve deploys.", "Ana Lopez", "Ben Okafor"),
+    ("Reviews of the ingest job go to Dana.", "Halima is reviewer for the ingest job now.", "Dana", "Halima"),
+    ("Petra owns the catalogue.", "Jonas took over the catalogue.", "Petra", "Jonas"),
+    ("Catalogue owner - Petra", "Jonas is the owner of the catalogue.", "Petra", "Jonas"),
+    ("Use EAT for all timestamps.", "tz: Atlantic/Azores", "EAT", "Atlantic/Azores"),
+    ("The database region is eu.west.1.", "Never mind the old one, the database region is us.east.2.", "eu.west.1", "us.east.2"),
+    ("The project codename is Otter.", "Codename of the project: Badger", "Otter", "Badger"),
+    ("下一步是整理访谈记录。", "先不整理了，下一步改为联系出版社。", "整理访谈记录", "联系出版社"),
+    ("食堂改造目前处于设计阶段。", "设计做完了，食堂改造已经进入施工阶段。", "设计", "施工"),
     ("负责人是王芳。", "负责人改成李雷。", "王芳", "李雷"),
     ("项目的负责人是王芳。", "把项目的负责人换成李雷吧。", "王芳", "李雷"),
     ("审核人：王芳", "审核人不再是王芳，而是李雷。", "王芳", "李雷"),
@@ -93,6 +111,20 @@ KEPT = [
     ("Answer in French.", "Translate the letter into Spanish."),
     ("Only Ana Lopez may approve refunds.", "Only Ben Okafor may approve transfers."),
     ("Never send payroll data outside.", "Never send medical data outside."),
+    ("The next step is the load test.", "After that, the next step is the rollback plan."),
+    ("The next step is the load test.", "For the docs, the next step is a rewrite."),
+    ("The next step is the load test.", "We also move the archive. Next step is the index."),
+    ("The current task is the login. Next step is the load test.", "The archive is next to the garage. Next step is the index."),
+    ("The refit is in the demolition phase.", "The garden is in the planting phase."),
+    ("The rollout phase is pilot.", "The rollout phase is over."),
+    ("The Oslo study is in phase 3.", "Good news, the Bergen study has moved on to phase 1."),
+    ("The queue runs on host alpha-1.", "The cache has just moved to host beta-2."),
+    ("The refit is in the demolition phase.", "The kitchen refit is in the planning phase."),
+    ("No deploy without Ana Lopez approving it first.", "No deploy without Ben Okafor approving it first."),
+    ("Show all times in UTC.", "For Maria's calendar, show all times in CET."),
+    ("Ingrid is on call for the database.", "Marek is on call for the network."),
+    ("Dana reviews the ingest job.", "Ask Sam to review the ingest job."),
+    ("The reviewer is Ana.", "Ben is tired, do not make Ben the reviewer."),
     ("A组的负责人是王芳。", "B组的负责人改成李雷。"),
     ("负责人是王芳。", "负责人改成李雷了吗？"),
     ("负责人是王芳。", "如果负责人改成李雷，会怎样。"),
@@ -270,3 +302,24 @@ def test_the_phases_of_two_things_are_two() -> None:
     stated = read_stated((), [("user", words), ("user", "Upgrade progress: phase 5 of 6.")])
     assert with_values_in_force(words, stated) == (words, 0)
     assert states_attribute("The importer is at phase 1 of 3.")
+
+
+def _view(*said: str) -> str:
+    """Return the view of a conversation in which all of this was said and left."""
+    turns = [*said, *(f"We walk through part {number} of the design notes with the whole team." for number in range(12))]
+    messages = [{"role": role, "content": text} for words in turns for role, text in (("user", words), ("assistant", "Okay."))]
+    return "\n".join(text_of(message) for message in compact_messages(messages, keep=("turns", 1)).messages)
+
+
+def test_a_value_is_not_carried_once_its_attribute_has_another() -> None:
+    """The ledger of control fields knows the address as a value of its own; it does not bring it back beside the one that holds."""
+    view = _view("Staging API lives at https://a.example/v2.", "Use https://b.example/v2 as the staging API base URL.")
+    assert "https://a.example/v2" not in view
+    assert "https://b.example/v2" in view
+
+
+def test_a_marked_sentence_beside_the_one_in_the_same_words_is_left_out() -> None:
+    """A line that says "the branch is [now: b]" tells nothing beside "the branch is b"."""
+    view = _view("Hello there, we plan the release.", "FACT: The working branch is spike/a-1.", "FACT: The working branch is spike/b-2.")
+    assert "FACT: The working branch is spike/b-2" in view
+    assert "[now: spike/b-2]" not in view

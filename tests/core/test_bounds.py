@@ -276,3 +276,40 @@ def test_any_texts_at_any_bound(texts: list[str], limit: int, count: CountTokens
     summary = StructuredSummary(original_goal="".join(texts), pending_items=tuple(texts), facts=tuple(Fact(statement=text) for text in texts))
 
     assert cost(bounded_summary(summary, version=1, max_tokens=limit, count=count), count) <= max(limit, cost(StructuredSummary(), count))
+
+
+def test_what_was_noted_down_stays_before_newer_talk() -> None:
+    """So do errors and what was put right; the newest talk keeps a part of the room."""
+    notes = [Fact(statement=f"NOTE: cellar {name} is dry.", said_by="user") for name in ("amber", "birch")]
+    error = Fact(statement="Error: no seat left", said_by="tool")
+    talk = [Fact(statement=f"The kettle of kitchen {number} is slow today.", said_by="user") for number in range(40)]
+    told = [Fact(statement=f"NOTE: kettle {number} is slow.", said_by="ai") for number in range(40)]
+    summary = StructuredSummary(original_goal="Hello.", user_intent=("Go on.",), facts=(*notes, error, *talk, *told))
+    kept = bounded_summary(summary, version=1, max_tokens=500, count=count_characters).facts
+    assert [*notes, error] == list(kept[:3])
+    assert told[-1] in kept
+    assert told[0] not in kept
+
+
+def test_notes_leave_room_for_what_is_newest() -> None:
+    """However many there are."""
+    notes = tuple(Fact(statement=f"NOTE: cellar {number} is dry.", said_by="user") for number in range(80))
+    found = Fact(statement="The parcel is at customs.", said_by="ai")
+    kept = bounded_summary(StructuredSummary(facts=(*notes, found)), version=1, max_tokens=1_200, count=count_characters).facts
+    assert found in kept
+    assert notes[-1] in kept
+    assert notes[0] not in kept
+
+
+@pytest.mark.parametrize(("mark", "old"), [("[now: July 15]", "The deadline is {}."), ("[现为：7月15日]", "截止日期是{}。")])
+def test_what_another_fact_tells_as_well_leaves_first(mark: str, old: str) -> None:
+    """A sentence whose value was replaced says, with the value in force, what the later sentence says; it is not counted as left out."""
+    value = mark.strip("[]").replace("now: ", "").replace("现为：", "")
+    stale, fresh = (Fact(statement=old.format(shown), said_by="user") for shown in (mark, value))
+    alone = Fact(statement=f"The other deadline is {mark}.", said_by="user")
+    summary = StructuredSummary(facts=(stale, alone, fresh))
+    whole = text_tokens(count_characters, render_summary(summary, version=1))
+    assert summary == bounded_summary(summary, version=1, max_tokens=whole, count=count_characters)
+    shorter = bounded_summary(summary, version=1, max_tokens=whole - 1, count=count_characters)
+    assert (alone, fresh) == shorter.facts
+    assert shorter.left_out is None

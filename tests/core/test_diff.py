@@ -82,6 +82,15 @@ def test_a_blurred_value_is_lost(before: str, after: str, word: str) -> None:
     assert () == difference.changed
 
 
+@pytest.mark.parametrize("before", ["Pay by June 30.", "budget $5,000", "wait 3 hours"])
+def test_a_thing_blurs_its_number_and_no_date_or_sum(before: str) -> None:
+    """Where a date is gone, "the invoice" that stands there anyway is no vague word for it."""
+    (change,) = compare(before, "Look at the invoice.").lost
+    assert change.how != "blurred"
+    (change,) = compare("Look at invoice INV-2041.", "Look at the invoice.").lost
+    assert ("blurred", "the invoice") == (change.how, change.found)
+
+
 def test_a_value_nobody_said_is_reported_as_added() -> None:
     """A number a summarizer made up is no field of the conversation."""
     assert ["$9"] == [field.raw for field in compare("budget $5", "budget $5, tax $9").added]

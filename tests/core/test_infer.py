@@ -1032,6 +1032,14 @@ def test_an_agreement_changed_by_its_number_leaves() -> None:
     assert "3. 报告发给小王" not in current("约定：\n1. 用中文\n2. 不删数据\n3. 报告发给小王", "第三条改成：报告发给小李。")
 
 
+def test_a_person_who_lays_down_a_rule_goes_on_in_their_own_words() -> None:
+    """`requires` is what reports say too; what a rule begins is no report."""
+    assert ["SAFETY RULE: The Alpha tool requires a second worker;", "never run it alone."] == [
+        rule.text for rule in said("SAFETY RULE: The Alpha tool requires a second worker; never run it alone.")
+    ]
+    assert () == said("The manual says the tool requires a second worker; never run it alone.")
+
+
 def test_the_order_of_three_changes_does_not_matter_to_the_last() -> None:
     """There and back again: the last word stands."""
     assert ["Use tabs instead of spaces."] == current("Use tabs.", "Use spaces instead.", "Use tabs instead of spaces.")

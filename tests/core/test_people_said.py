@@ -77,11 +77,11 @@ def test_of_two_that_go_on_the_one_that_stands_alone_is_missed_more() -> None:
     """A message that told its values already can spare the rest."""
     facts = (
         claim("GOAL: Branch spike/ab-1 is ready.", "a"),
-        claim("Next step is the soil test.", "a"),
+        claim("The soil test comes after it.", "a"),
         claim("GOAL: The beds are planned.", "b"),
-        claim("Next step is the seed order.", "b"),
+        claim("The seed order comes after it.", "b"),
     )
-    assert order(*facts)[-2:] == ["Next step is the seed order.", "Next step is the soil test."]
+    assert order(*facts)[-2:] == ["The seed order comes after it.", "The soil test comes after it."]
 
 
 def test_each_sentence_stands_once_and_earlier_ones_keep_their_order() -> None:
@@ -109,6 +109,15 @@ def test_a_rule_that_does_not_stand_is_no_fact_and_no_open_item() -> None:
     assert ([fact.said_by for fact in left.facts], left.pending_items) == (["tool"], ())
 
 
+def test_a_request_that_was_nothing_but_rules_that_ended_is_told_no_more() -> None:
+    """Not in the words of another request, and not as the first: the earliest of the others stands there."""
+    ended = {folded(text) for text in ("Never use tabs.", "Never use blanks;", "and count them.")}
+    asked = ("Fix it. Never use tabs.", "Never use blanks; and count them.", "Never use tabs.", "!!", "Build it.")
+    left = without_rules(StructuredSummary(original_goal="Never use tabs.", user_intent=asked), ended)
+    assert ("Build it.", ("Fix it. Never use tabs.", "!!", "Build it.")) == (left.original_goal, left.user_intent)
+    assert ("", ()) == (without_rules(StructuredSummary(original_goal="Never use tabs."), ended).original_goal, ())
+
+
 def test_what_matters_is_ranked_however_much_is_said_after_it() -> None:
     """A value stated early stands before hundreds of later remarks."""
     early = claim("The budget is 500 EUR.", "m0")
@@ -134,3 +143,10 @@ def test_a_rule_is_not_ranked_and_hides_nothing_behind_it() -> None:
     rule, value, talk = claim("Never use tabs.", "m1"), claim("The host is db.internal.", "m2"), claim("It was nice.", "m3")
     found = ranked((rule, value, talk), rules={folded(rule.statement)})
     assert {value.statement, talk.statement} == {one.fact.statement for one in found}
+
+
+def test_the_labels_of_a_form_and_of_a_log_say_nothing() -> None:
+    """Lines somebody pasted are no notes; a label people note under is one."""
+    form = [claim(text, "form") for text in ("From: Ada", "To: Ben", "Subject: lunch")]
+    assert order(*form, claim("Note: the cellar is dry.", "m2"))[0] == "Note: the cellar is dry."
+    assert max(one.score for one in ranked(form, rules=())) < STATED

@@ -138,3 +138,11 @@ def test_quotes_that_would_take_much_of_a_budget_name_no_message(turns: int, bud
     view = shown(spoken(turns=turns), budget=budget)[EVIDENCE]
     assert all(rule in view for rule in RULES)
     assert is_named is ("(message " in view)
+
+
+def test_quotes_give_up_the_names_of_messages_before_one_is_left_out() -> None:
+    """Without a budget of the caller's they take a share of the context at most: all of the words, if need be without where they were said."""
+    for turns, is_named in ((26, False), (200, True)):
+        view = shown([*spoken(turns=turns)], keep=("turns", 1))[EVIDENCE]
+        assert all(rule in view for rule in RULES)
+        assert is_named is ("(message " in view)

@@ -312,3 +312,18 @@ def test_the_last_request_is_shown_unless_it_is_the_first(latest: str, *, is_sho
     text = render_summary(StructuredSummary(original_goal="Find it", user_intent=(latest,)), version=1)
     assert is_shown is ("Last request in this part" in text)
     assert 1 == text.count(latest)
+
+
+def test_a_request_is_shown_as_long_as_nothing_else_shows_all_of_it() -> None:
+    """One whose every sentence is an open item, a fact or thanks is not told again; one that says more stands in full."""
+    said = "NOTE: the task is a new login. Two of five steps are done. Next step is the token."
+    told = "Please add a test. The old one is red. Thanks!"
+    summary = StructuredSummary(
+        original_goal="Hello.",
+        user_intent=("What now?", said, told),
+        pending_items=(PendingItem(text="Next step is the token.", asked_by="user"), PendingItem(text="Please add a test.", asked_by="user")),
+        facts=(Fact(statement="The old one is red.", said_by="user"),),
+    )
+    text = render_summary(summary, version=1)
+    assert f"- user said: {said}" in text
+    assert told not in text

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from langchain_ctxguard.core.sentences import Sentence, Sign, signs_of
-from langchain_ctxguard.core.worth import ERROR, Standing, worth
+from langchain_ctxguard.core.worth import ERROR, STRESSED, Standing, worth
 from langchain_ctxguard.domain.origin import Origin
 
 
@@ -66,3 +66,32 @@ def test_a_script_costs_what_it_takes_and_nothing_raises() -> None:
     assert judged("价格是5元" + "，还有别的" * 40, "user") < judged("价格是5元", "user")
     assert isinstance(judged("", "user"), float)
     assert isinstance(judged("\ud800 7", "tool"), float)
+
+
+@pytest.mark.parametrize(
+    ("noted", "talk"),
+    [
+        ("GOAL: move the login to OAuth soon", "We moved the login to OAuth, and"),
+        ("Status - half of it is done", "By now half of it is finished"),
+        ("The current task is a new login.", "A login that is new is a nice one."),
+        ("The user would like short answers.", "The answers were short and I liked."),
+        ("备注：打印机在二楼的走廊", "打印机在二楼的走廊那边呢"),
+        ("用户希望用中文回答问题", "大家昨天用中文回答问题"),
+    ],
+)
+def test_what_people_note_down_outweighs_talk(noted: str, talk: str) -> None:
+    """In a person's mouth only, and not in what they pasted: a tool gives no orders, and every line of a log has a label."""
+    assert judged(noted, "user") > judged(talk, "user") + 15
+    assert judged(noted, "user", is_pasted=True) < judged(talk, "user")
+    plain = {Sign.TIME}
+    for speaker in ("ai", "tool", "system"):
+        assert worth(noted, plain, Standing(speaker)) - worth(talk, plain, Standing(speaker)) < 15
+
+
+def test_a_note_is_never_urgent() -> None:
+    """What is stressed and what was put right come before it, and of two notes the one that would be missed more stays before the other."""
+    note, valued = "NOTE: the cellar is dry.", "NOTE: the cellar is 12 degrees."
+    assert judged(note, "user") < judged(valued, "user") < STRESSED
+    assert judged("Never open the cellar.", "user") > judged(valued, "user")
+    assert judged("Contact: the desk.", "user", is_form=True) < judged("Contact: the desk.", "user")
+    assert judged("It is dry.", "user") < judged("It is dry.", "user", follows_note=True) < judged("NOTE: dry.", "user")

@@ -91,6 +91,14 @@ def test_the_same_rule_in_file_and_code_is_one(tmp_path: Path) -> None:
     assert from_file == unique_constraints((*from_file, Constraint.from_text("never")))
 
 
+@pytest.mark.parametrize("wrong", ["merge", "false", "[replace]"])
+def test_what_becomes_of_similar_rules_is_one_of_two_words(tmp_path: Path, wrong: str) -> None:
+    """Any other is refused with both, at its line."""
+    assert ("keep", "replace") == (GuardConfig().similar_rules, loaded(tmp_path, "similar_rules: replace\n").similar_rules)
+    with pytest.raises(ConfigurationError, match=r"ctxguard\.yaml:2: similar_rules: Input should be 'keep' or 'replace'"):
+        loaded(tmp_path, f"inferred: pin\nsimilar_rules: {wrong}\n")
+
+
 def test_a_bare_off_is_a_word(tmp_path: Path) -> None:
     """YAML reads `off` as false; it is meant as it stands."""
     config = loaded(tmp_path, "inferred: off\nremind: off\n")

@@ -50,6 +50,31 @@ def test_a_later_rule_on_the_subject_takes_the_place_of_the_earlier_one() -> Non
     assert "spaces" in evidence(model.seen[-1])
 
 
+SESAME, PEANUTS = "No sesame at the prep counter, ever.", "No peanuts at the prep counter, ever."
+
+
+@pytest.mark.parametrize(("similar_rules", "left"), [("keep", [SESAME, PEANUTS]), ("replace", [PEANUTS])])
+def test_a_rule_said_again_about_another_thing_ends_the_earlier_one_where_that_is_set(similar_rules: str, left: list[str]) -> None:
+    """Over two compactions: quoted until the later one was said; then it is told by nothing, and the history of versions shows it go."""
+    guard = guard_of(config=GuardConfig.from_dict({"similar_rules": similar_rules}), store="memory://")
+    agent, model = evicted(guard, f"Fix the build. {SESAME}")
+    assert f'"{SESAME}"' in evidence(model.seen[-1])
+    first = guard.history(thread()).versions[-1].number
+    agent.invoke(said(PEANUTS), thread())
+    chat(agent, 6, start=10)
+
+    state = agent.get_state(thread()).values
+    assert left == [rule.text for rule in guard.inferred(state)]
+    shown = "".join(message.text for message in model.seen[-1])
+    assert left == [text for text in (SESAME, PEANUTS) if text in shown]
+    diff = guard.history(thread()).diff(first, guard.history(thread()).versions[-1].number)
+    assert ((SESAME,) if similar_rules == "replace" else ()) == diff.inferred.gone
+    assert SESAME in str(state["messages"][0].content)
+
+    agent.update_state(thread(), guard.disable_inferred(state, reason="none wanted"), as_node="model")
+    assert () == guard.inferred(agent.get_state(thread()).values)
+
+
 def test_a_confirmed_rule_is_pinned_and_no_longer_quoted() -> None:
     """The registry says who confirmed it and why; the next call has it among the rules."""
     registry = ConstraintRegistry(MemoryLog())

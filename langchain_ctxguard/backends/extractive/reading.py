@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import count as counting
+from itertools import pairwise
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -15,6 +17,7 @@ from langchain_ctxguard.backends.extractive.lines import INTENT_LENGTH, Item, Qu
 from langchain_ctxguard.backends.extractive.must_keep import origin_of
 from langchain_ctxguard.core.identity import is_synthetic
 from langchain_ctxguard.core.lexicon import is_acknowledgement, is_formula
+from langchain_ctxguard.core.noted import Notes, notes_in
 from langchain_ctxguard.core.recalled import is_faded
 from langchain_ctxguard.core.roles import Speaker, calls_of, is_failure, is_note, text_of
 from langchain_ctxguard.core.sentences import Sentence, Sign, has_value, key_of, refers_back, sentences, signs_of, values_in, without_courtesy
@@ -103,9 +106,11 @@ class Reading:
         latest = previous.user_intent[0] if previous.user_intent else ""
         size = len(previous.facts) + len(previous.decisions) + len(still_open) + len(previous.open_questions) + 1
         self.places = counting(-size - sum(map(len, previous.user_intent)))
-        for fact in previous.facts:
+        forms, follow = _notes_told(previous.facts)
+        for index, fact in enumerate(previous.facts):
             text = fact.statement.strip("…")
-            self.add("facts", fact.statement, fact, worth(text, signs_in(text), Standing(fact.said_by or "ai", is_reply=True)), next(self.places))
+            standing = Standing(fact.said_by or "ai", is_reply=True, is_form=fact.source in forms, follows_note=index in follow)
+            self.add("facts", fact.statement, fact, worth(text, signs_in(text), standing), next(self.places))
         for decision in previous.decisions:
             self.add("decisions", decision.chosen, decision, 60, next(self.places))
         for question in previous.open_questions:
@@ -157,6 +162,7 @@ class Reading:
         is_pasted = speaker == "user" and len(pieces) > PASTED
         standing = Standing(speaker, is_reply or (speaker == "user" and self.is_asked), is_brief=len(pieces) <= BRIEF)
         is_long = len(pieces) > OPENING
+        notes = _notes_said(text, pieces) if speaker == "user" and not is_pasted else Notes()
         if speaker != "tool":
             self.is_asked = speaker == "ai" and (self.is_asked or bool(asked))
         edges = (0, len(pieces) - 1) if speaker == "tool" and len(pieces) > 2 else ()  # noqa: PLR2004 - a middle to stand out from
@@ -170,18 +176,10 @@ class Reading:
                 continue
             if speaker in ("user", "ai"):
                 self._sort(piece, signs, speaker, place, is_only=asked == 1, is_alone=not asks_for_more)
-            score = (
-                ERROR
-                if index == error_at
-                else worth(
-                    piece.text,
-                    signs,
-                    standing
-                    if not (is_pasted or is_long)
-                    else Standing(*standing[:2], is_pasted and index >= OPENING, is_long and _is_item(text, piece)),
-                )
-                + 4 * (index in edges)
-            )
+            here = standing._replace(is_form=notes.is_form, follows_note=index in notes.follow)
+            if is_pasted or is_long:
+                here = here._replace(is_pasted=is_pasted and index >= OPENING, is_item=is_long and _is_item(text, piece), is_brief=False)
+            score = ERROR if index == error_at else worth(piece.text, signs, here) + 4 * (index in edges)
             self.add("facts", piece.text, Quote(piece, speaker, source, signs), score + ANSWER * (is_reply and index == 0), place)
             if is_reply:
                 self.offered.append(key_of(piece.text))
@@ -245,6 +243,23 @@ class Reading:
             self.items[section, key] = Item(section, key, value, score, place)
         else:
             known.place, known.score = place, max(known.score, score)
+
+
+def _notes_said(text: str, pieces: Sequence[Sentence]) -> Notes:
+    """Return what the labels in a person's message say of its sentences."""
+    begin = [index for index, (before, piece) in enumerate(pairwise(pieces), start=1) if "\n" in text[before.start + len(before.text) : piece.start]]
+    return notes_in([piece.text for piece in pieces], begin)
+
+
+def _notes_told(facts: Sequence[Fact]) -> tuple[set[str | None], set[int]]:
+    """Return the messages that are forms by what is told of them, and the facts that say more of what a person noted before them."""
+    told: defaultdict[str, list[int]] = defaultdict(list)
+    for index, fact in enumerate(facts):
+        if fact.said_by == "user" and fact.source is not None:
+            told[fact.source].append(index)
+    notes = {source: notes_in([facts[index].statement for index in places]) for source, places in told.items()}
+    follow = {told[source][at] for source, note in notes.items() for at in note.follow}
+    return {source for source, note in notes.items() if note.is_form}, follow
 
 
 def _is_item(text: str, piece: Sentence) -> bool:

@@ -14,6 +14,7 @@ from langchain_ctxguard.backends.extractive.must_keep import kept_verbatim
 from langchain_ctxguard.backends.extractive.reading import Reading
 from langchain_ctxguard.backends.extractive.values import Latest, Told, carried_for, latest_values
 from langchain_ctxguard.core.bounds import text_tokens
+from langchain_ctxguard.core.diff import stands_whole
 from langchain_ctxguard.core.left_out import Kind, counted
 from langchain_ctxguard.core.merge import CLOSED_LENGTH
 from langchain_ctxguard.core.render import CLOSED_SHOWN, closed_items, render_summary
@@ -117,13 +118,18 @@ class Selection:
         room = self._values_room
         for index, latest in enumerate(missing):
             item = before.get(latest.rank) or latest.item(self._reading.began.get(latest.source or "", 0))
-            if item is None or item.key in apart:
+            if item is None or item.key in apart or self._is_beside(item.key, intent):
                 continue
             room -= self._cost(item.line())
             if room < 0:
                 return list(apart.values()), missing[index:]
             apart[item.key] = item
         return list(apart.values()), []
+
+    def _is_beside(self, key: str, intent: str) -> bool:
+        """Say whether words stand as they are in what is shown beside the items: quotes, requests, messages that stay."""
+        texts = (intent, *self._requests, *self._request.shown)
+        return any(stands_whole(key, " ".join(text.lower().split())) for text in texts if text)
 
     def _chosen(self, room: int, told: str) -> list[Item]:
         """Return what has room: what went wrong first, then what is new, then what was carried over; what repeats values comes last."""
