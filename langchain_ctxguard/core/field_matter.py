@@ -43,7 +43,7 @@ _SENTENCE = re.compile(r"[。！？!?\r\n；;]|\.(?=\s|$)")
 _CLAUSE = re.compile(
     r"[,，、：;；()（）]|:(?=\s|$)|\s[-–—]+\s|—|\b(?:so|because|since|but|and|if|when|while|although|though|until|after|before)\b", re.IGNORECASE
 )
-_WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*|#?[0-9][\w.]*|[^\w\s]")
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:['’-][A-Za-z]+)*|#?[0-9][\w.]*|[^\w\s]")
 _VALUE = re.compile(r"[A-Za-z0-9_+-]*(?:[@/\\.:]+[A-Za-z0-9_?=&%#~+-]+)+|[$€£¥][0-9.,]+")
 """Another value beside the one that is looked at: an address, a path, an amount."""
 

@@ -462,9 +462,10 @@ class _Book:
         new = self._matter_of(field)
         if not new.names:
             return False
-        held = next((matter for matter in self._matters_of(index) if matter.names), NOTHING)
+        matters = list(self._matters_of(index))
+        held = next((matter for matter in matters if matter.names), matters[0])
         heads = words_for(field.label) if field.label else ()
-        if field.label and held.names:
+        if field.label and held is not NOTHING:
             # "The flight budget" is part of "our budget", or another one; it is the same where that was said of flights.
             label = self.fields[index].label
             more = self._qualifiers_of(field, new) - parts_of(label)[1]
