@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,9 @@ class GuardCompactor:
     rules: Collection[str] = ()
     """Ids of canaries whose turn, word for word, is passed as one of `constraints`."""
 
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Passed to `compact_messages` besides."""
+
     refusals: int = 0
     """Rounds in which what must stay did not fit the budget: the context is handed back as it was."""
 
@@ -68,9 +71,9 @@ class GuardCompactor:
             self._given, self._head = [as_dict(turn.role, turn.text) for turn in turns], None
             self._constraints = list(dict.fromkeys(turn.text for turn in turns if turn.canary_id in self.rules))
             self._shown = "\n".join(f"[{turn.role}] {turn.text}" for turn in turns)
-        limits: dict[str, Any] = {}
+        limits = dict(self.settings)
         if budget_chars is not None:
-            limits = {"budget": max(1, budget_chars // CHARACTERS_PER_TOKEN), "token_counter": characters_as_tokens}
+            limits |= {"budget": max(1, budget_chars // CHARACTERS_PER_TOKEN), "token_counter": characters_as_tokens}
         try:
             done = compact_messages(self._given, constraints=self._constraints, previous=self._head, **limits)
         except ContextBudgetError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,16 @@ from compaction_kit.semantic_corpus import build_semantic_heldout_session, build
 from compaction_kit.session import SeededSession, build_seeded_session
 
 from benchmarks.judges.adapters import GuardCompactor
+from langchain_ctxguard import GuardConfig
 
 ROUNDS = 5
 RULE_TYPES = (CanaryType.SAFETY_RULE, CanaryType.HARD_CONSTRAINT)
-OURS, OURS_WITH_RULES = "ctxguard", "ctxguard, rules given"
+OURS, OURS_WITH_RULES, LAST_WORD = "ctxguard", "ctxguard, rules given", "ctxguard, last word"
+LAST_WORD_SETTINGS = {"config": GuardConfig.from_dict({"similar_rules": "replace"}), "keep": ("turns", 1)}
+"""For whoever corrects a rule by saying it again: the later of two alike takes the place of the earlier, and one turn stays as it was said."""
+
+BEYOND = ("semantic-checklist", OURS, LAST_WORD)
+"""Whom further sessions are put before: ours, and of the kit's own the one that holds most."""
 
 Session = tuple[SeededSession, list[Canary], list[tuple[str, str]]]
 """A session, what is planted in it, and the pairs that look alike and must both stay."""
@@ -57,12 +63,13 @@ def rule_ids(canaries: Iterable[Canary]) -> frozenset[str]:
 
 
 def subjects(canaries: Sequence[Canary]) -> Mapping[str, Callable[[], Compactor]]:
-    """Return the kit's compactors and ours, without and with rules."""
+    """Return the kit's compactors and ours: with its defaults, with rules given, and where the last word holds."""
     rules = rule_ids(canaries)
     return {
         **COMPACTORS,
         OURS: GuardCompactor,
         OURS_WITH_RULES: lambda: GuardCompactor(OURS_WITH_RULES, rules),
+        LAST_WORD: lambda: GuardCompactor(LAST_WORD, settings=LAST_WORD_SETTINGS),
     }
 
 
@@ -81,21 +88,36 @@ class _Outcome:
     """Characters after the last round, as a share of the session's."""
 
 
-def survival(*, seeds: int | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def survival(*, seeds: int | None = None, only: Collection[str] = ()) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a row for each compactor over all corpora, and one for each corpus and compactor.
 
     Args:
         seeds: Take only the first few sessions of each corpus.
+        only: Take only these compactors.
     """
     by_corpus: list[dict[str, Any]] = []
     pooled: dict[str, list[_Outcome]] = {}
     for corpus, (build, all_seeds) in CORPORA.items():
         sessions = [build(seed) for seed in all_seeds[:seeds]]
-        for name in subjects(()):
+        for name in only or subjects(()):
             outcomes = [_outcome(name, *session) for session in sessions]
             by_corpus.append({"corpus": corpus, **_row(name, outcomes)})
             pooled.setdefault(name, []).extend(outcomes)
     return [_row(name, outcomes) for name, outcomes in pooled.items()], by_corpus
+
+
+def beyond(*, sessions: int = 100) -> list[dict[str, Any]]:
+    """Return a row for each corpus and compactor over the sessions whose seeds follow those the kit's documentation takes.
+
+    Args:
+        sessions: How many of each corpus that has seeds.
+    """
+    rows = []
+    for corpus, (build, seeds) in CORPORA.items():
+        if len(seeds) > 1:
+            made = [build(seed) for seed in range(seeds.stop, seeds.stop + sessions)]
+            rows += [{"corpus": corpus, **_row(name, [_outcome(name, *session) for session in made])} for name in BEYOND]
+    return rows
 
 
 def stale(*, seeds: int | None = None) -> list[dict[str, Any]]:
@@ -162,9 +184,9 @@ def leaderboard(*, budgets: Sequence[float] = (0.10, 0.20, 0.30), seeds: Sequenc
     kinds = [canary for build, seeds_ in CORPORA.values() for canary in build(seeds_[0])[1]]
     made: list[tuple[str, GuardCompactor]] = []
 
-    def ours(name: str, rules: frozenset[str]) -> Callable[[], Compactor]:
+    def ours(name: str, rules: frozenset[str] = frozenset(), **settings: Any) -> Callable[[], Compactor]:
         def make() -> Compactor:
-            compactor = GuardCompactor(name, rules)
+            compactor = GuardCompactor(name, rules, settings)
             made.append((name, compactor))
             return compactor
 
@@ -173,7 +195,12 @@ def leaderboard(*, budgets: Sequence[float] = (0.10, 0.20, 0.30), seeds: Sequenc
     rows = []
     for budget in budgets:
         made.clear()
-        factories = {**COMPACTORS, OURS: ours(OURS, frozenset()), OURS_WITH_RULES: ours(OURS_WITH_RULES, rule_ids(kinds))}
+        factories = {
+            **COMPACTORS,
+            OURS: ours(OURS),
+            OURS_WITH_RULES: ours(OURS_WITH_RULES, rule_ids(kinds)),
+            LAST_WORD: ours(LAST_WORD, **LAST_WORD_SETTINGS),
+        }
         for entry in run_budget_benchmark(factories, budgets=(budget,), seeds=seeds, rounds=ROUNDS)["entries"]:
             conflicts, updates = entry["semantic"]["conflicts"], entry["randomized"]["supersession"]
             rounds = [compactor.refusals for name, compactor in made if name == entry["compactor"]]

@@ -18,7 +18,7 @@ from benchmarks.measuring import table, versions, write
 KIT, HARNESS, CONPACT = "compaction-conformance-kit", "jev-harness-sdk", "conpact"
 GIVEN = (
     "`ctxguard` is `compact_messages(messages)` with its defaults: extractive, no model. `rules given` passes the session's safety rules and hard "
-    "constraints, each in its latest wording, as `constraints`."
+    "constraints, each in its latest wording, as `constraints`. `last word` sets `similar_rules: replace` and keeps one turn."
 )
 
 
@@ -32,6 +32,8 @@ def main() -> int:
     print(table(by_corpus), end="\n\n")
     held = conformance.stale(seeds=1 if is_small else None)
     print(table(held), end="\n\n")
+    further = conformance.beyond(sessions=1 if is_small else 100)
+    print(table(further), end="\n\n")
     ranked = conformance.leaderboard(seeds=(1,)) if is_small else conformance.leaderboard()
     print(table(ranked), end="\n\n")
     recalled = survival.survival(filler=(40,) if is_small else (40, 200))
@@ -67,6 +69,16 @@ def main() -> int:
         against="what the kit counts as out of date.",
         versions=kit,
         rows=held,
+    )
+    write(
+        "judges-beyond",
+        measured=(
+            f"{KIT}, {conformance.ROUNDS} rounds without a budget, 100 sessions of each generator with the seeds that follow the documented ones: "
+            f"the same columns. {GIVEN}"
+        ),
+        against="the kit's compactor that holds most, in the same run.",
+        versions=kit,
+        rows=further,
     )
     write(
         "judges-budget",

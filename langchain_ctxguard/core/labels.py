@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from langchain_ctxguard.core.field_matter_words import TELLERS
 from langchain_ctxguard.core.field_patterns import stands_in
 
 # Heads of labels: every word of a row names the same thing.
@@ -223,7 +224,7 @@ _DULL = frozenset(
     ]
 )
 _ZH_DULL = re.compile(
-    r"^(?:请|把|将|那|那么|现在|目前|最新|新的?|我们的?|我的?|你的?|这个|那个|的|和|与|及|并|再|先|就|记住|注意|另外|还有|然后|对了|不|老的?"
+    rf"^(?:{TELLERS}|请|麻烦|劳驾|帮忙|帮我|把|将|那|那么|现在|目前|最新|新的?|我们的?|我的?|你的?|这个|那个|的|和|与|及|并|再|先|就|记住|注意|另外|还有|然后|对了|不|老的?"
     r"|原来的?|原|是|改|了|到|在|给)+"
 )
 _ZH_COPULA = re.compile(r"([\u4e00-\u9fff]{2,8}?)(?:现在|目前)?(?:是|为|改成|改为|定在|定为|调整为|变成|:|：|=)(?:在|约|大概|大约|了)? ?$")

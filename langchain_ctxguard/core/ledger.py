@@ -41,6 +41,7 @@ from langchain_ctxguard.core.labels import (
 )
 from langchain_ctxguard.core.normalize import group_of, is_same_field_value, key_of
 from langchain_ctxguard.core.roles import speaker_of, text_of
+from langchain_ctxguard.core.unsettled import is_unsettled, may_be_unsettled
 from langchain_ctxguard.core.user_patterns import PatternSet
 from langchain_ctxguard.domain.control import CRITICAL_CAP, IDENTIFIERS, KEY, STATEMENTS, ControlField, FieldEvent, FieldKind, new_field
 from langchain_ctxguard.domain.origin import Origin
@@ -74,6 +75,10 @@ _SAME = Change()
 _LONGEST_HISTORY = 50
 _REMEMBERED = 64
 """How many fields of one word are looked through for the one a value replaces."""
+
+_NO_PERSON = frozenset(["tool", "ai"])
+_OF_ONE_VALUE = 8
+"""How many things that have one and the same value are told apart."""
 
 _EARLIER = 4
 """How many earlier values of a field are looked at for what it is said of."""
@@ -270,9 +275,15 @@ class _Book:
         if speaks:
             batch = [_attributed(field, text) for field in batch]
         changes = [change_at(text, field.start, field.stop) for field in batch] if speaks and may_change(text) else [_SAME] * len(batch)
+        is_open = speaks and may_be_unsettled(text)
         # "from A to B", "not A but B": what is named as old changes nothing, but says which field the new value is for.
         old: ControlField | None = None
         for place, (field, change) in enumerate(zip(batch, changes, strict=True)):
+            if is_open and field.kind not in STATEMENTS and is_unsettled(text, field.start, field.stop, is_change=change.is_change):
+                # Asked, supposed or told by others: it stands beside what holds and ends nothing.
+                self._stand_beside(field, fresh)
+                old = None
+                continue
             if change.is_old and field.kind not in STATEMENTS and _successor(batch, place):
                 old = field
                 self._note_old(field, batch[_successor(batch, place) or place], fresh)
@@ -288,6 +299,13 @@ class _Book:
                 old = self._known_before(batch[place + 1], fresh)
             self._take(field, fresh, is_change=is_change, replaces=old)
             old = None
+
+    def _stand_beside(self, field: ControlField, fresh: set[int]) -> None:
+        same = [index for index in self._by_key.get(key_of(field), ()) if not self.fields[index].is_closed]
+        if same:
+            self._confirm(same[-1], field)
+        else:
+            self._add(field, fresh)
 
     def _known_before(self, field: ControlField, fresh: set[int]) -> ControlField | None:
         """Return the field if an earlier message said its value, `None` if this one did."""
@@ -309,11 +327,11 @@ class _Book:
         target = self._replaced(field, fresh, is_change=is_change, replaces=replaces)
         if same and (target is None or target in same):
             told = target if target is not None else next((index for index in reversed(same) if not self._is_elsewhere(index, field)), None)
-            if told is not None:
-                self._confirm(told, field)
-            else:
+            if told is None and len(same) < _OF_ONE_VALUE:
                 # The same value of another thing: each of the two may change alone.
                 self._add(field, fresh)
+            else:
+                self._confirm(same[-1] if told is None else told, field)
             return
         if target is None:
             opposite = self._opposite(field)
@@ -453,11 +471,15 @@ class _Book:
         yield self._matter_of(held)
         for event in reversed(held.history[-_EARLIER:]):
             if event.reason != "conflict" and (message := self._said.get(event.message_id or "")) is not None:
-                yield _read_matter(event, message.text)
+                place = event.message_id, -1, event.raw
+                known = self._matters.get(place)
+                if known is None:
+                    known = self._matters[place] = _read_matter(event, message.text)
+                yield known
 
     def _is_of_another(self, index: int, field: ControlField, *, is_change: bool) -> bool:
-        """Say whether a field of the same label is said of another thing; a tool's paths tell that themselves."""
-        if "tool" in {field.origin, self.fields[index].origin}:
+        """Say whether a person's value of the same label is said of another thing; the paths of a tool tell that themselves."""
+        if not _NO_PERSON.isdisjoint({field.origin, self.fields[index].origin}):
             return False
         new = self._matter_of(field)
         if not new.names:

@@ -117,7 +117,7 @@ def test_the_adapters_know_nothing_of_what_is_planted() -> None:
 def test_every_compactor_of_the_kit_is_in_the_table() -> None:
     """The table shows all of the kit's compactors and ours, over every corpus."""
     rows, by_corpus = conformance.survival(seeds=1)
-    names = [*COMPACTORS, conformance.OURS, conformance.OURS_WITH_RULES]
+    names = [*COMPACTORS, conformance.OURS, conformance.OURS_WITH_RULES, conformance.LAST_WORD]
     assert names == [row["compactor"] for row in rows]
     assert [(corpus, name) for corpus in conformance.CORPORA for name in names] == [(row["corpus"], row["compactor"]) for row in by_corpus]
 
@@ -148,3 +148,17 @@ def test_an_old_value_that_is_still_shown_is_named() -> None:
     held = conformance.stale(seeds=1)
     assert ours["stale_held"] == sum(row["sessions"] for row in held)
     assert {row["stands_in"] for row in held} <= {"a quote", "a message that stays"}
+
+
+def test_where_the_last_word_holds_no_old_value_is_shown_and_nothing_planted_is_lost() -> None:
+    """With a rule replaced by a later one like it and one turn kept, every documented session of every generator shows the latest values alone."""
+    rows, _ = conformance.survival(only=(conformance.LAST_WORD,))
+    (row,) = rows
+    assert (188, 188, 0, 100, 100) == (row["updates"], row["latest_held"], row["stale_held"], row["round_5"], row["pairs_held"])
+
+
+def test_sessions_beyond_the_documented_ones_lose_nothing() -> None:
+    """Of sessions of other seeds, too, everything planted is there, and both of each pair."""
+    rows = [row for row in conformance.beyond(sessions=3) if row["compactor"] in {conformance.OURS, conformance.LAST_WORD}]
+    assert {100} == {row["round_5"] for row in rows}
+    assert {100, None} == {row["pairs_held"] for row in rows}
