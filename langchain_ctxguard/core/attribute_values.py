@@ -177,12 +177,13 @@ def by_value(sentence: str, *, is_change: bool) -> Iterator[Statement]:
         if len(holding) != 1:
             continue
         clause = _REJECTED[shape.head].sub(" ", holding[0])
-        values = _VALUES[shape.head].findall(clause)
-        if len(set(values)) != 1 or _ASKED_FOR.match(clause) or _is_of_others(clause) or not shape.sign.search(clause):
+        values = set(_VALUES[shape.head].findall(clause))
+        if len(values) != 1 or _ASKED_FOR.match(clause) or _is_of_others(clause) or not shape.sign.search(clause):
             continue
-        about = _about(clause.replace(values[0], " "), shape)
+        (value,) = values
+        about = _about(clause.replace(value, " "), shape)
         if about is not None:
-            yield Statement(shape.head, about, values[0], is_change)
+            yield Statement(shape.head, about, value, is_change)
 
 
 def _is_of_others(clause: str) -> bool:

@@ -27,8 +27,7 @@ from langchain_ctxguard.core.render import (
     render_references,
     render_summary,
 )
-from langchain_ctxguard.core.sentences import key_of
-from langchain_ctxguard.core.text import clipped, unmarked
+from langchain_ctxguard.core.text import clipped
 from langchain_ctxguard.domain.evidence import Action, Artifact, Evidence
 from langchain_ctxguard.domain.summary import Decision, Fact, LeftOut, PendingItem, StructuredSummary
 
@@ -61,11 +60,8 @@ def text_tokens(count: CountTokens, text: str) -> int:
 def bounded_summary(summary: StructuredSummary, *, version: int, max_tokens: int, count: CountTokens, files: Sequence[str] = ()) -> StructuredSummary:
     """Return `summary` within `max_tokens` as rendered. Goals first; of each kind of item the newest stay, and no kind starves another.
 
-    Of facts what people noted down, what went wrong and what was put right stay before others, and what another tells as well leaves first.
+    Of facts what people noted down, what went wrong and what was put right stay before others.
     """
-    if text_tokens(count, render_summary(summary, version=version, files=files)) <= max_tokens:
-        return summary
-    summary = summary.model_copy(update={"facts": told_once(summary.facts)})
     if text_tokens(count, render_summary(summary, version=version, files=files)) <= max_tokens:
         return summary
     frame = text_tokens(count, render_summary(StructuredSummary(), version=version, files=files))
@@ -120,13 +116,6 @@ def is_weighty(fact: Fact) -> bool:
     """Say whether a fact is missed more than newer talk: a person noted it down or put it right, or it reports an error."""
     is_note = fact.said_by == "user" and is_noted(fact.statement)
     return is_note or kind_of(fact.statement, fact.said_by) in ("errors", "corrections")
-
-
-def told_once(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Return facts without those that, with the values in force that are put in, say what another says."""
-    said = [(fact, unmarked(fact.statement)) for fact in facts]
-    plain = {key_of(words) for fact, words in said if words == fact.statement}
-    return tuple(fact for fact, words in said if words == fact.statement or key_of(words) not in plain)
 
 
 def with_files_listed(evidence: Evidence, *, max_tokens: int, count: CountTokens) -> Evidence:

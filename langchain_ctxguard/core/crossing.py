@@ -29,6 +29,7 @@ from langchain_ctxguard.core.recalled import is_retold
 from langchain_ctxguard.core.render import inside, render_evidence, render_rules
 from langchain_ctxguard.core.roles import is_foreign_summary, is_note, speaker_of, text_of
 from langchain_ctxguard.core.situation import FieldPlan
+from langchain_ctxguard.core.text import unmarked
 from langchain_ctxguard.domain.constraint import Constraint
 from langchain_ctxguard.domain.context import ContextHead
 from langchain_ctxguard.domain.control import STATEMENTS, ControlField, FieldChange, FieldDiff, FieldKind
@@ -320,9 +321,6 @@ def without_wrong_values(summary: StructuredSummary, wrong: Sequence[FieldChange
     return mended
 
 
-_MARK = re.compile(r"\[(?:now: |现为：)([^\]]*)\]")
-
-
 def with_present_values(summary: StructuredSummary, seen: Watched, plan: FieldPlan, stated: Sequence[Stated] = ()) -> Mended:
     """Return the summary with every superseded value marked by the one that holds: "the deadline is [now: July 15]"."""
     mended = Mended(summary)
@@ -335,7 +333,8 @@ def with_present_values(summary: StructuredSummary, seen: Watched, plan: FieldPl
         marked, replaced = _in_force(text, seen, plan, stated)
         mended.replaced += replaced
         # Beside the later sentence in the same words the marked one tells nothing.
-        is_told = replaced and text != summary.original_goal and folded(_MARK.sub(r"\1", marked)) in said
+        plain = unmarked(marked)
+        is_told = plain != marked and text != summary.original_goal and folded(plain) in said
         return "" if is_told else marked
 
     mended.summary = _mapped(summary, fresh)

@@ -299,17 +299,3 @@ def test_notes_leave_room_for_what_is_newest() -> None:
     assert found in kept
     assert notes[-1] in kept
     assert notes[0] not in kept
-
-
-@pytest.mark.parametrize(("mark", "old"), [("[now: July 15]", "The deadline is {}."), ("[现为：7月15日]", "截止日期是{}。")])
-def test_what_another_fact_tells_as_well_leaves_first(mark: str, old: str) -> None:
-    """A sentence whose value was replaced says, with the value in force, what the later sentence says; it is not counted as left out."""
-    value = mark.strip("[]").replace("now: ", "").replace("现为：", "")
-    stale, fresh = (Fact(statement=old.format(shown), said_by="user") for shown in (mark, value))
-    alone = Fact(statement=f"The other deadline is {mark}.", said_by="user")
-    summary = StructuredSummary(facts=(stale, alone, fresh))
-    whole = text_tokens(count_characters, render_summary(summary, version=1))
-    assert summary == bounded_summary(summary, version=1, max_tokens=whole, count=count_characters)
-    shorter = bounded_summary(summary, version=1, max_tokens=whole - 1, count=count_characters)
-    assert (alone, fresh) == shorter.facts
-    assert shorter.left_out is None

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_ctxguard import compact_messages
-from langchain_ctxguard.core.field_matter import is_named, is_of_another, matter_at, named_with, names_nothing_else
+from langchain_ctxguard.core.field_matter import is_named, is_of_another, matter_at, named_with, names_nothing_else, stems_of
 from langchain_ctxguard.core.ledger import update_ledger
 from langchain_ctxguard.core.roles import text_of
 from langchain_ctxguard.domain.control import ControlField
@@ -338,3 +338,51 @@ def test_a_huge_text_is_read_in_time(piece: str) -> None:
     for _ in range(20):
         matter_at(text, text.index("$300"), text.index("$300") + 4)
     assert time.thread_time() - started < 0.5
+
+
+def test_a_short_word_is_no_ending() -> None:
+    """What is left of a word is a stem if it has three letters."""
+    assert stems_of(["bus", "buses", "reports"]) == {"bus", "report"}
+
+
+def test_a_head_of_two_words_is_found_by_its_last() -> None:
+    """What stands before "limit" qualifies a budget limit, and "phone" is part of what is said of a number."""
+    text = "The flight budget limit is $300."
+    matter = matter_at(text, text.index("$"), text.index("$") + 4)
+    assert "budget" in matter.before(["budget limit"])
+    assert named_with("the gate phone number", ["phone number"]) == {"gat", "phon"}
+
+
+@pytest.mark.parametrize(("one", "other"), [("K", "L"), ("A", "B"), ("H", "J"), ("N", "M")])
+def test_a_letter_tells_rooms_apart(one: str, other: str) -> None:
+    """Every letter but the word "I" does."""
+    before, after = f"The talk in room {one} is on May 3.", f"The talk in room {other} is now on May 9."
+    matters = [matter_at(text, text.index("May"), text.index("May") + 5) for text in (before, after)]
+    assert is_of_another(matters[1], matters[0], is_change=True)
+
+
+def test_what_may_be_a_verb_is_a_thing_behind_an_article() -> None:
+    """The shift is named, they shift is not."""
+    text = "The shift is on May 3."
+    assert matter_at(text, text.index("May"), text.index("May") + 5).names
+    text = "They shift it to May 3."
+    assert not matter_at(text, text.index("May"), text.index("May") + 5).names
+
+
+def test_eight_things_of_one_value_are_told_apart() -> None:
+    """Each may change alone; of more the newest is taken for the one that is meant, so that a value said often costs no more."""
+    stores = ["north", "south", "east", "west", "harbour", "airport", "station", "castle", "garden", "museum"]
+    said = [{"role": "user", "content": f"The rent of the {store} store is $300."} for store in stores]
+    assert [len(update_ledger([], said[:many]).fields) for many in (1, 7, 8, 9, 10)] == [1, 7, 8, 8, 8]
+
+
+def test_a_question_in_a_result_leaves_nothing_open() -> None:
+    """The newer result of the same order holds, whatever its note asks."""
+
+    def result(day: str) -> list[dict[str, object]]:
+        call = {"id": f"call-{day}", "type": "function", "function": {"name": "get_order", "arguments": '{"order_id": "A-1"}'}}
+        answer = f'{{"order_id": "A-1", "note": "Is it paid?", "due_date": "{day}"}}'
+        return [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "tool_call_id": f"call-{day}", "content": answer}]
+
+    fields = update_ledger([], [{"role": "user", "content": "Look up A-1."}, *result("2026-06-03"), *result("2026-06-09")]).fields
+    assert [field.raw for field in fields if field.kind == "date" and not field.is_closed] == ["2026-06-09"]

@@ -327,3 +327,10 @@ def test_a_request_is_shown_as_long_as_nothing_else_shows_all_of_it() -> None:
     text = render_summary(summary, version=1)
     assert f"- user said: {said}" in text
     assert told not in text
+
+
+def test_a_request_that_is_an_open_item_of_two_sentences_is_told_once() -> None:
+    """The item says all of it, though no sentence of the request says all of the item."""
+    asked = "Please add a test. The old one is red."
+    summary = StructuredSummary(original_goal="Hello.", user_intent=("What now?", asked), pending_items=(PendingItem(text=asked, asked_by="user"),))
+    assert render_summary(summary, version=1).count("Please add a test.") == 1

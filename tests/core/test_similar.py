@@ -209,3 +209,11 @@ def test_five_times_the_rules_take_about_five_times_the_time(form: str) -> None:
     seconds(100)
     short, long = seconds(400), seconds(2_000)
     assert long < 5 * short * 3 + 0.5
+
+
+@pytest.mark.parametrize(("gap", "stays"), [(" ", False), ("  ", False), ("\n\n\n", True)])
+def test_a_rule_is_read_with_the_one_right_before_it(gap: str, stays: bool) -> None:  # noqa: FBT001 - a column
+    """Two blanks behind a semicolon are as good as one; what stands in another paragraph is another rule."""
+    old = f"The oix purge tool requires a second operator;{gap}never open it without gloves."
+    rules = said_last(said(f"SAFETY RULE: {old}", "SAFETY RULE: The abc purge tool requires a second operator; never run it alone."))
+    assert stays is ("never open it without gloves." in [rule.text for rule in rules])
