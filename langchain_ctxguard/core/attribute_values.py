@@ -16,7 +16,7 @@ from langchain_ctxguard.core.attribute_words import CODE, DULL, DULL_HAN, WEEKDA
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _CLAUSE = re.compile(r"[,，;；。]\s*|\s[-–—]\s(?=\w+ )|\s(?:because|since|so that|so|but)\s|\.\s")
 _FRONTED = re.compile(
-    r"^(?P<said>(?:\W|(?:[A-Z][A-Za-z]*[ _-]?){1,4}:\s|please|and|but|so|also|now|ok|okay)*(?:for|in|on|at|with|within|during|to|inside"
+    r"^(?P<said>(?:\W|[A-Z][A-Za-z]*(?:[ _-][A-Z][A-Za-z]*){0,3}:\s|please|and|but|so|also|now|ok|okay)*(?:for|in|on|at|with|within|during|to|inside"
     r"|regarding|about|as for)\b[^,;:]{2,40}),(?= )|^(?P<han>(?:给|对|在|关于|至于|为|针对)[^，。；]{1,16})，",
     re.IGNORECASE,
 )
@@ -70,7 +70,7 @@ _STATING = frozenset(
     """.split()  # noqa: SIM905
 )
 _FOR_US = re.compile(r"\bfor (?:this user|me|us|the user|the team|everyone)\b", re.IGNORECASE)
-_LEAD = re.compile(r"(?:\s|[-*•·]|(?:[A-Z][A-Za-z]*[ _-]?){1,4}:(?=\s))*")
+_LEAD = re.compile(r"(?:\s|[-*•·]|[A-Z][A-Za-z]*(?:[ _-][A-Z][A-Za-z]*){0,3}:(?=\s))*")
 _STATING_HAN = re.compile(
     r"改成|改为|改到|改用|改在|换成|换到|换为|定在|定为|设为|设在|调到|调整|变成|变为|移到|搬到|指向|使用|采用|现在|以后|今后|从现在起|统一|记得|请|一律|一直|默认|的时间|时间|的"
     r"|[是为在用于到发成就给写了吧每：:，,。“”\"]|每周|每个"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from langchain_ctxguard.core.attribute_values import by_value
@@ -128,3 +130,17 @@ def test_what_is_given_up_is_not_the_value() -> None:
     assert (found.head, found.value) == ("day", "Thursday")
     (found,) = by_value("Write the examples in Rust rather than Java", is_change=True)
     assert found.value == "Rust"
+
+
+@pytest.mark.parametrize(
+    "run", ["A", "a", "A ", "Ab_", "for in on ", ", ", "no ", "’s", "not from ", "的", "every day ", "# a-", "a.", "a1", "http://", "周"]
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_run_of_anything_is_read_in_little_time(run: str, is_first: bool) -> None:  # noqa: FBT001 - a column
+    """A sentence is read in hundredths of a second, whatever is repeated in it: one that names everything a value may be of."""
+    said = "weekly report on Monday https://a.example/c is approved on call in the test phase, next branch code"
+    long = run * (200 // len(run))
+    text = f"{long} {said}" if is_first else f"{said} {long}"
+    began = time.process_time()
+    read_stated((), [("user", text)])
+    assert time.process_time() - began < 1
