@@ -56,6 +56,7 @@ _ENDED = re.compile(
     r"|(?P<d>[^，。；！？\n,;]{1,30}?)(?:已经?|就|都|也)?(?:取消|作废|撤销|失效|不用管|不需要|关闭|结束|不做数|不算数|不作数)(?:了|掉)?",
     re.IGNORECASE,
 )
+_LONGEST_END = 100
 _BECOMES = re.compile(
     r"[\s\"'`”’」』]*(?:becomes?|became|(?:is|are) (?:now|to be|to become)|turns? into|现在是|现为|变成|变为|改为|改成|→|[-=]>)[\s\"'`“‘「『]*",
     re.IGNORECASE,
@@ -585,7 +586,14 @@ class _Book:
 
     def close(self, text: str, key: str | None) -> None:
         """Close the fields whose matter a text calls off."""
-        sentences = dict.fromkeys(sentence_at(text, place, place + 1) for place in ending_words(text))
+        sentences: dict[tuple[int, int], None] = {}
+        behind = 0
+        for place in ending_words(text):
+            if place >= behind:
+                span = sentence_at(text, place, place + 1)
+                sentences[span] = None
+                # A sentence without an end is read in pieces that overlap by as much as such words take.
+                behind = span[1] - _LONGEST_END
         ended = [found for start, stop in sentences for found in _ENDED.finditer(text[start:stop])]
         for words in (next((group for group in found.groups() if group), "") for found in ended):
             for index in self._meant(words, key):

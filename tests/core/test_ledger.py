@@ -299,3 +299,10 @@ def test_what_is_named_as_old_is_replaced_by_what_follows_it(before: str) -> Non
     fields = shown(ledger_of("Use 10.0.0.5.", "And 10.0.0.9 too.", f"{before}not 10.0.0.5 but 10.0.0.7.").fields)
     assert [("10.0.0.7", ["10.0.0.5"]), ("10.0.0.9", [])] == fields[:2]
     assert 2 + before.count("@") == len(fields)
+
+
+def test_words_that_end_something_said_over_and_over_take_little_time() -> None:
+    """A sentence that never ends is read in pieces, each once."""
+    began = time.process_time()
+    update_ledger([], [HumanMessage("The deadline is May 9. " + "no longer " * 2_000)])
+    assert time.process_time() - began < 2
