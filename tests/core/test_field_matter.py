@@ -374,15 +374,3 @@ def test_eight_things_of_one_value_are_told_apart() -> None:
     stores = ["north", "south", "east", "west", "harbour", "airport", "station", "castle", "garden", "museum"]
     said = [{"role": "user", "content": f"The rent of the {store} store is $300."} for store in stores]
     assert [len(update_ledger([], said[:many]).fields) for many in (1, 7, 8, 9, 10)] == [1, 7, 8, 8, 8]
-
-
-def test_a_question_in_a_result_leaves_nothing_open() -> None:
-    """The newer result of the same order holds, whatever its note asks."""
-
-    def result(day: str) -> list[dict[str, object]]:
-        call = {"id": f"call-{day}", "type": "function", "function": {"name": "get_order", "arguments": '{"order_id": "A-1"}'}}
-        answer = f'{{"order_id": "A-1", "note": "Is it paid?", "due_date": "{day}"}}'
-        return [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "tool_call_id": f"call-{day}", "content": answer}]
-
-    fields = update_ledger([], [{"role": "user", "content": "Look up A-1."}, *result("2026-06-03"), *result("2026-06-09")]).fields
-    assert [field.raw for field in fields if field.kind == "date" and not field.is_closed] == ["2026-06-09"]

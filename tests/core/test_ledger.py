@@ -306,3 +306,15 @@ def test_words_that_end_something_said_over_and_over_take_little_time() -> None:
     began = time.process_time()
     update_ledger([], [HumanMessage("The deadline is May 9. " + "no longer " * 2_000)])
     assert time.process_time() - began < 2
+
+
+def test_a_question_in_a_result_leaves_nothing_open() -> None:
+    """The newer result of the same order holds, whatever its note asks."""
+
+    def result(day: str) -> list[dict[str, object]]:
+        call = {"id": f"call-{day}", "type": "function", "function": {"name": "get_order", "arguments": '{"order_id": "A-1"}'}}
+        answer = f'{{"order_id": "A-1", "due_date": "{day}", "note": "is that fine?"}}'
+        return [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "tool_call_id": f"call-{day}", "content": answer}]
+
+    fields = update_ledger([], [{"role": "user", "content": "Look up A-1."}, *result("2026-06-03"), *result("2026-06-09")]).fields
+    assert [field.raw for field in fields if field.kind == "date" and not field.is_closed] == ["2026-06-09"]
