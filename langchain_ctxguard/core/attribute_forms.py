@@ -129,7 +129,7 @@ def _worked_on(sentence: str, *, is_change: bool) -> Iterator[Statement]:
             yield Statement("next step", about_of(found["thing"] or "") | _fronted(sentence), _value_in(found).strip(), is_change)
     if "phase" in lowered or "stage" in lowered or "阶段" in lowered:
         for found in _PHASED.finditer(sentence):
-            about = _plain_han(found["thing2"]) if found["thing2"] else about_of(found["thing"])
+            about = han_about_of(found["thing2"]) if found["thing2"] else about_of(found["thing"])
             yield Statement("phase", about - _MOVING, _value_in(found), is_change)
     if "on call" in lowered or "on-call" in lowered:
         for found in _ON_CALL.finditer(sentence):
@@ -159,11 +159,6 @@ def _fronted(sentence: str) -> frozenset[str]:
     return frozenset() if found is None else about_of(found[1])
 
 
-def _plain_han(text: str) -> frozenset[str]:
-    plain = DULL_HAN.sub("", text)
-    return frozenset([plain] if plain else [])
-
-
 def _value_in(found: re.Match[str]) -> str:
     return next(text for name, text in found.groupdict().items() if name.startswith("value") and text)
 
@@ -174,3 +169,9 @@ def about_of(text: str) -> frozenset[str]:
     kept = {word.lower() for at, word in enumerate(words) if word.lower() not in DULL or (word == "A" and at)}
     answers = {"answer" if re.fullmatch(r"answers?|repl(?:y|ies)|responses?|answering", word) else word for word in kept}
     return frozenset(answers - {"it", "we", "i"})
+
+
+def han_about_of(text: str) -> frozenset[str]:
+    """Return what a stretch of Chinese says an attribute is of."""
+    plain = re.sub(r"^(?:改|换|切换|使用|用)+", "", DULL_HAN.sub("", text))
+    return frozenset([plain] if plain else [])

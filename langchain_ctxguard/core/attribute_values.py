@@ -81,7 +81,10 @@ class _Shape(NamedTuple):
     """How values of one head look."""
 
     head: str
-    value: str
+    value: re.Pattern[str]
+    given_up: re.Pattern[str]
+    """A value that the words before it say is none any more."""
+
     sign: re.Pattern[str]
     """What the clause has besides."""
 
@@ -91,12 +94,13 @@ class _Shape(NamedTuple):
     dull: frozenset[str]
     """Words that say of such a value only what it is."""
 
-    is_of_something: bool = False
+    is_of_something: bool
     """A value that nothing is said to be of is none."""
 
 
 def _shape(head: str, value: str, sign: str, dull: str, *, hint: str = "", is_of_something: bool = True) -> _Shape:
-    return _Shape(head, value, re.compile(sign, re.IGNORECASE), hint, frozenset(dull.split()), is_of_something)
+    given_up = re.compile(rf"\b{_GIVEN_UP}(?:{value})")
+    return _Shape(head, re.compile(value), given_up, re.compile(sign, re.IGNORECASE), hint, frozenset(dull.split()), is_of_something)
 
 
 _SHAPES = (
@@ -155,8 +159,6 @@ _SHAPES = (
         hint="#",
     ),
 )
-_VALUES = {shape.head: re.compile(shape.value) for shape in _SHAPES}
-_REJECTED = {shape.head: re.compile(rf"\b{_GIVEN_UP}(?:{shape.value})") for shape in _SHAPES}
 SHAPED = frozenset(shape.head for shape in _SHAPES)
 """The heads that are told by their values: there is one of each at a time."""
 
@@ -167,17 +169,18 @@ def by_value(sentence: str, *, is_change: bool) -> Iterator[Statement]:
     >>> [(one.head, sorted(one.about), one.value) for one in by_value("Send the weekly report on Friday.", is_change=False)]
     [('day', ['report', 'weekly'], 'Friday')]
     """
-    shapes = [shape for shape in _SHAPES if shape.hint in sentence and shape.sign.search(sentence) and _VALUES[shape.head].search(sentence)]
+    shapes = [shape for shape in _SHAPES if shape.hint in sentence and shape.sign.search(sentence) and shape.value.search(sentence)]
     if not shapes or _ONCE.search(sentence) or _ADDED.search(sentence) or _HIS.search(sentence):
         return
     whole = _FRONTED.sub(lambda found: found["said"] or found["han"], sentence)
     clauses = [clause for clause in _CLAUSE.split(whole) if clause]
     for shape in shapes:
-        holding = [clause for clause in clauses if not _PAST.search(clause) and _VALUES[shape.head].search(_REJECTED[shape.head].sub(" ", clause))]
+        bare = (shape.given_up.sub(" ", clause) for clause in clauses if not _PAST.search(clause))
+        holding = [clause for clause in bare if shape.value.search(clause)]
         if len(holding) != 1:
             continue
-        clause = _REJECTED[shape.head].sub(" ", holding[0])
-        values = set(_VALUES[shape.head].findall(clause))
+        (clause,) = holding
+        values = set(shape.value.findall(clause))
         if len(values) != 1 or _ASKED_FOR.match(clause) or _is_of_others(clause) or not shape.sign.search(clause):
             continue
         (value,) = values

@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from langchain_ctxguard.core.attribute_forms import Statement, about_of, in_own_words
+from langchain_ctxguard.core.attribute_forms import Statement, about_of, han_about_of, in_own_words
 from langchain_ctxguard.core.attribute_values import SHAPED, by_value, same_value
 from langchain_ctxguard.core.attribute_words import (
     DULL,
-    DULL_HAN,
     HAN_HEADS,
     HEAD_OF,
     KINDS,
@@ -278,8 +277,8 @@ def _take(book: list[Stated], found: Statement, origin: Origin) -> None:
     if not held.value.startswith(found.among):
         book.append(held)
         return
-    is_same = same_value(held.value, found.value)
-    if is_same or _RANKS[origin] < _RANKS[held.origin] or not (found.is_change or (found.head in ONE_AT_A_TIME | SHAPED and found.is_bound)):
+    ends = found.is_change or (found.is_bound and (found.head in ONE_AT_A_TIME or found.head in SHAPED))
+    if not ends or _RANKS[origin] < _RANKS[held.origin] or same_value(held.value, found.value):
         book.append(held)
         return
     earlier = tuple(old for old in held.earlier if old.casefold() != found.value.casefold())
@@ -473,12 +472,6 @@ def _han(sentence: str, *, is_change: bool) -> Iterator[Statement]:
         value = found["value"].strip("“”\"'「」")
         value = re.sub(r"(?:了|吧|啦)+$", "", value)
         if value and not value.startswith(("不", "没", "否", "在", "很", "谁")) and (KINDS[head] != "person" or re.fullmatch(_HAN_NAME, value)):
-            yield Statement(head, _han_about(found["more"]), value, is_change)
+            yield Statement(head, han_about_of(found["more"]), value, is_change)
     for found in _HAN_BY.finditer(sentence):
-        yield Statement(VERBS[found["head"]], _han_about(found["more"] + found["object"]), found["value"], is_change)
-
-
-def _han_about(text: str) -> frozenset[str]:
-    plain = DULL_HAN.sub("", text)
-    plain = re.sub(r"^(?:改|换|切换|使用|用)+", "", plain)
-    return frozenset([plain] if plain else [])
+        yield Statement(VERBS[found["head"]], han_about_of(found["more"] + found["object"]), found["value"], is_change)

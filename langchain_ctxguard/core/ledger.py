@@ -57,6 +57,8 @@ _ENDED = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_END = 100
+"""Characters that words which call something off take at the most."""
+
 _BECOMES = re.compile(
     r"[\s\"'`”’」』]*(?:becomes?|became|(?:is|are) (?:now|to be|to become)|turns? into|现在是|现为|变成|变为|改为|改成|→|[-=]>)[\s\"'`“‘「『]*",
     re.IGNORECASE,
